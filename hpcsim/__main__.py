@@ -1,0 +1,5 @@
+"""`python -m hpcsim` is `hpcsim`."""
+
+from hpcsim.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Cases: the typed schema, reading with all errors at once, showing with comments."""

@@ -1,0 +1,223 @@
+"""The commands. Each one imports what it needs when it is called, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hpcsim.errors import BAD_INPUT, FAILED, STOPPED, HpcsimError, nearest
+from hpcsim.parallel.ranks import launched_rank
+from hpcsim.parallel.signals import StopSignals
+
+
+class Commands(click.Group):
+    """A group that suggests the nearest command for a misspelt one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            hint = nearest(args[0], list(self.commands))
+            raise click.UsageError(
+                f"no such command: {args[0]}{hint} (commands: {', '.join(self.commands)})"
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hpcsim")
+def hpcsim() -> None:
+    """MPI-parallel simulations in computational mechanics.
+
+    Start with 'hpcsim cases', then 'hpcsim run CASE' or 'mpirun -n 2 hpcsim run CASE'.
+    """
+
+
+def main() -> None:
+    """Entry point: run the command, print errors once, leave with the same code on every rank."""
+    sys.exit(call())
+
+
+def call(args: list[str] | None = None) -> int:
+    """Run a command; its exit code. Errors are printed by rank 0 alone."""
+    speaks = launched_rank() in (None, 0)
+    try:
+        # Signals are caught from here on: one that comes while modules are still being loaded
+        # must not kill a run that is to be restarted.
+        with StopSignals() as stop, contextlib.nullcontext() if speaks else silence():
+            result = hpcsim.main(args, standalone_mode=False, obj=stop)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Abort:
+        return STOPPED
+    except click.ClickException as problem:
+        if speaks:
+            print(f"hpcsim: {problem.format_message()}", file=sys.stderr)
+        return BAD_INPUT
+    except HpcsimError as problem:
+        if speaks:
+            for line in problem.lines:
+                print(f"hpcsim: {line}", file=sys.stderr)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+@contextlib.contextmanager
+def silence() -> Any:
+    """Keep ranks other than 0 from writing to the terminal."""
+    import io
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def on_rank_0(work: Callable[[], Any]) -> Any:
+    """Do the work of a command that needs no ranks; under mpirun only rank 0 does it."""
+    if launched_rank() is None:
+        return work()
+    from hpcsim.parallel.ranks import Ranks
+
+    return Ranks.world().on_root(work)
+
+
+@hpcsim.command()
+@click.argument("case")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key: --set time.end=2.")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder; default runs/CASE.")
+@click.option("--restart", is_flag=True, help="Go on from the newest good checkpoint of the folder.")
+@click.option("--force", is_flag=True, help="Set what is in the folder aside and start anew.")
+@click.option("--dry-run", is_flag=True, help="Check the case and say what would run; write nothing.")
+@click.pass_obj
+def run(
+    stop: StopSignals, case: str, changes: tuple[str, ...], out: Path | None, restart: bool, force: bool, dry_run: bool
+) -> int:
+    """Run a built-in case or a TOML file."""
+    if restart and force:
+        raise click.UsageError("--restart and --force exclude each other")
+    if dry_run:
+        from hpcsim.dry_run import describe
+
+        return describe(case, changes, out, restart, force)
+    from hpcsim.driver import execute
+    from hpcsim.parallel.ending import ending_all
+    from hpcsim.parallel.ranks import Ranks
+    from hpcsim.terminal import Terminal
+
+    ranks = Ranks.world()
+    terminal = Terminal(ranks)
+    try:
+        with ending_all(ranks, terminal):
+            code, _ = execute(case, changes, out, restart, force, ranks, stop, terminal)
+        return code
+    except HpcsimError:
+        raise
+    except Exception as problem:
+        from hpcsim.parallel.ending import one_line
+
+        where = f"; traceback in {terminal.folder.log_path}" if terminal.folder else ""
+        print(f"hpcsim: {one_line(problem)}{where}", file=sys.stderr)
+        if not terminal.folder:
+            raise
+        return FAILED
+
+
+@hpcsim.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def cases(as_json: bool) -> None:
+    """List the built-in cases, by model."""
+    on_rank_0(lambda: list_cases(as_json))
+
+
+def list_cases(as_json: bool) -> None:
+    """Print name and title of every built-in case."""
+    import json
+    import tomllib
+
+    from hpcsim import models
+
+    rows = []
+    for name, path in models.builtin_cases().items():
+        identity = tomllib.loads(path.read_text())["case"]
+        rows.append({"name": name, "model": identity["model"], "title": identity["title"]})
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for model in sorted({row["model"] for row in rows}):
+        click.echo(f"{model}:")
+        for row in rows:
+            if row["model"] == model:
+                click.echo(f"  {row['name']:<20} {row['title']}")
+
+
+@hpcsim.command()
+@click.argument("case")
+def show(case: str) -> None:
+    """Print the complete, commented TOML of a case: copy, edit, run."""
+
+    def work() -> None:
+        from hpcsim.case.read import read_case
+        from hpcsim.case.show import as_toml
+
+        click.echo(as_toml(read_case(case)), nl=False)
+
+    on_rank_0(work)
+
+
+@hpcsim.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def info(folder: Path, as_json: bool) -> None:
+    """Tell what a run folder holds: status, time reached, shapes, figures."""
+
+    def work() -> None:
+        from hpcsim.output.info import describe
+
+        click.echo(describe(folder, as_json))
+
+    on_rank_0(work)
+
+
+@hpcsim.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Picture file; default RUN/plot.png.")
+def plot(folder: Path, out: Path | None) -> None:
+    """Draw the pictures that fit the model."""
+
+    def work() -> None:
+        from hpcsim.look.plot import draw
+
+        click.echo(f"picture: {draw(folder, out)}")
+
+    on_rank_0(work)
+
+
+@hpcsim.command()
+@click.argument("names", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def bench(names: tuple[str, ...], as_json: bool) -> int:
+    """Measure speed against limits and peers, as ratios in one run."""
+
+    def work() -> int:
+        from hpcsim.bench import measure
+
+        return measure(names, as_json)
+
+    return on_rank_0(work)
+
+
+@hpcsim.command()
+def doctor() -> int:
+    """Check versions and abilities, try MPI and parallel HDF5, and say how to mend what is wrong."""
+
+    def work() -> int:
+        from hpcsim.doctor import examine
+
+        return examine()
+
+    return on_rank_0(work)

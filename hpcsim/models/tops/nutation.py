@@ -1,0 +1,1 @@
+def nutation_figures(model, run): return {}

@@ -1,0 +1,1 @@
+"""Time: tableaux as data, and the schedule of steps, frames and checkpoints."""
