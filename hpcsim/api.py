@@ -30,7 +30,7 @@ def run(
     ...     result.summary["status"], result["ensemble/state"].shape
     ('finished', (3, 256, 8))
     """
-    from hpcsim.driver import execute
+    from hpcsim.driver import Order, execute
     from hpcsim.output.run import Run
     from hpcsim.parallel.ending import ending_all
     from hpcsim.parallel.ranks import Ranks
@@ -40,9 +40,8 @@ def run(
     ranks = Ranks.world()
     terminal = Terminal(ranks, quiet)
     with StopSignals() as stop, ending_all(ranks, terminal):
-        _, folder = execute(
-            case, changes or {}, Path(out) if out else None, restart, force, ranks, stop, terminal
-        )
+        order = Order(case, changes or {}, Path(out) if out else None, restart, force)
+        _, folder = execute(order, ranks, stop, terminal)
     return Run(folder.path)
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import click
 
-from hpcsim.errors import BAD_INPUT, FAILED, STOPPED, HpcsimError, nearest
+from hpcsim.errors import BAD_INPUT, FAILED, FINISHED, HpcsimError, nearest
 from hpcsim.parallel.ranks import launched_rank
 from hpcsim.parallel.signals import StopSignals
+
+#: What a shell gives for Ctrl-C in a command that has nothing to save.
+INTERRUPTED = 130
 
 
 class Commands(click.Group):
@@ -41,31 +44,34 @@ def hpcsim() -> None:
 
 def main() -> None:
     """Entry point: run the command, print errors once, leave with the same code on every rank."""
-    sys.exit(call())
+    sys.exit(call(sys.argv[1:]))
 
 
-def call(args: list[str] | None = None) -> int:
+def call(args: list[str]) -> int:
     """Run a command; its exit code. Errors are printed by rank 0 alone."""
     speaks = launched_rank() in (None, 0)
+    lines: tuple[str, ...] = ()
+    # A run catches signals from here on: one that comes while modules are still being loaded
+    # must not kill what can be stopped and restarted.
+    stop = StopSignals() if args[:1] == ["run"] else contextlib.nullcontext()
     try:
-        # Signals are caught from here on: one that comes while modules are still being loaded
-        # must not kill a run that is to be restarted.
-        with StopSignals() as stop, contextlib.nullcontext() if speaks else silence():
+        with stop, contextlib.nullcontext() if speaks else silence():
             result = hpcsim.main(args, standalone_mode=False, obj=stop)
-        return result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
-        return STOPPED
+        code = result if isinstance(result, int) else FINISHED
     except click.ClickException as problem:
-        if speaks:
-            print(f"hpcsim: {problem.format_message()}", file=sys.stderr)
-        return BAD_INPUT
+        code, lines = BAD_INPUT, (problem.format_message(),)
     except HpcsimError as problem:
-        if speaks:
-            for line in problem.lines:
-                print(f"hpcsim: {line}", file=sys.stderr)
-        return problem.exit_code
-    except KeyboardInterrupt:
-        return 130
+        code, lines = problem.exit_code, problem.lines
+    except (KeyboardInterrupt, click.Abort):
+        code, lines = INTERRUPTED, ("interrupted",)
+    except Exception as problem:
+        from hpcsim.parallel.ending import one_line
+
+        code, lines = FAILED, (one_line(problem),)
+    if speaks:
+        for line in lines:
+            print(f"hpcsim: {line}", file=sys.stderr)
+    return code
 
 
 @contextlib.contextmanager
@@ -81,50 +87,55 @@ def on_rank_0(work: Callable[[], Any]) -> Any:
     """Do the work of a command that needs no ranks; under mpirun only rank 0 does it."""
     if launched_rank() is None:
         return work()
+    from hpcsim.parallel.ending import ending_all
     from hpcsim.parallel.ranks import Ranks
+    from hpcsim.terminal import Terminal
 
-    return Ranks.world().on_root(work)
+    ranks = Ranks.world()
+    with ending_all(ranks, Terminal(ranks)):
+        return ranks.on_root(work)
 
 
 @hpcsim.command()
 @click.argument("case")
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key: --set time.end=2.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a key: --set time.end=2."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder; default runs/CASE.")
-@click.option("--restart", is_flag=True, help="Go on from the newest good checkpoint of the folder.")
+@click.option(
+    "--restart", is_flag=True, help="Go on from the newest good checkpoint of the folder."
+)
 @click.option("--force", is_flag=True, help="Set what is in the folder aside and start anew.")
-@click.option("--dry-run", is_flag=True, help="Check the case and say what would run; write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the case and say what would run; write nothing."
+)
 @click.pass_obj
 def run(
-    stop: StopSignals, case: str, changes: tuple[str, ...], out: Path | None, restart: bool, force: bool, dry_run: bool
+    stop: StopSignals,
+    case: str,
+    changes: tuple[str, ...],
+    out: Path | None,
+    restart: bool,
+    force: bool,
+    dry_run: bool,
 ) -> int:
     """Run a built-in case or a TOML file."""
     if restart and force:
         raise click.UsageError("--restart and --force exclude each other")
-    if dry_run:
-        from hpcsim.dry_run import describe
-
-        return describe(case, changes, out, restart, force)
-    from hpcsim.driver import execute
+    from hpcsim.driver import Order, decide, execute
+    from hpcsim.dry_run import describe
     from hpcsim.parallel.ending import ending_all
     from hpcsim.parallel.ranks import Ranks
     from hpcsim.terminal import Terminal
 
     ranks = Ranks.world()
     terminal = Terminal(ranks)
-    try:
-        with ending_all(ranks, terminal):
-            code, _ = execute(case, changes, out, restart, force, ranks, stop, terminal)
-        return code
-    except HpcsimError:
-        raise
-    except Exception as problem:
-        from hpcsim.parallel.ending import one_line
-
-        where = f"; traceback in {terminal.folder.log_path}" if terminal.folder else ""
-        print(f"hpcsim: {one_line(problem)}{where}", file=sys.stderr)
-        if not terminal.folder:
-            raise
-        return FAILED
+    order = Order(case, changes, out, restart, force or (dry_run and not restart))
+    with ending_all(ranks, terminal):
+        if dry_run:
+            job, folder = decide(order, ranks)
+            return describe(job, folder.path, ranks, terminal)
+        return execute(order, ranks, stop, terminal)[0]
 
 
 @hpcsim.command()
@@ -213,7 +224,7 @@ def bench(names: tuple[str, ...], as_json: bool) -> int:
 
 @hpcsim.command()
 def doctor() -> int:
-    """Check versions and abilities, try MPI and parallel HDF5, and say how to mend what is wrong."""
+    """Check versions and abilities, try MPI and parallel HDF5, say how to mend what is wrong."""
 
     def work() -> int:
         from hpcsim.doctor import examine

@@ -23,7 +23,7 @@ FASTMATH = {"contract"}
 
 
 def cache_folder() -> Path:
-    """Folder of compiled code for exactly these sources: user's cache, else the temporary folder."""
+    """Folder of compiled code for exactly these sources, where this user may write."""
     package = Path(__file__).parent
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sorted(package.rglob("*.py")):
@@ -51,7 +51,7 @@ def forget_old_caches(keep: int = 5) -> None:
 
 
 CACHE = cache_folder()
-numba.config.CACHE_DIR = str(CACHE)
+setattr(numba.config, "CACHE_DIR", str(CACHE))  # noqa: B010  (not declared in its types)
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

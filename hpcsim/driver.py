@@ -6,6 +6,7 @@ import datetime
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,33 +35,45 @@ SEAL_SECONDS = 20.0
 KEEP_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
+class Order:
+    """What a user asks for: a case with changes, a folder, and how to treat what is in it."""
+
+    case: str
+    changes: Mapping[str, Any] | Sequence[str] = ()
+    out: Path | None = None
+    restart: bool = False
+    force: bool = False
+
+
+def decide(order: Order, ranks: Ranks) -> tuple[Job, RunFolder]:
+    """The job and its folder, checked on rank 0 before anything is written."""
+    here = ranks.on_this_machine
+
+    def work() -> tuple[Job, Path]:
+        if order.restart:
+            path = order.out or Path("runs") / Path(order.case).stem
+            job = restarted_job(path, order.changes, here)
+        else:
+            job = new_job(order.case, order.changes, here)
+            path = order.out or Path("runs") / job.case.case.name
+        RunFolder(path).check_free(order.restart, order.force)
+        return job, path
+
+    job, path = ranks.on_root(work)
+    require_parallel(ranks)
+    return job, RunFolder(path)
+
+
 def execute(
-    name: str,
-    changes: Mapping[str, Any] | Sequence[str],
-    out: Path | None,
-    restart: bool,
-    force: bool,
-    ranks: Ranks,
-    stop: signals.StopSignals,
-    terminal: Terminal,
+    order: Order, ranks: Ranks, stop: signals.StopSignals, terminal: Terminal
 ) -> tuple[int, RunFolder]:
     """Run a case in its folder on all ranks; the exit code and the folder."""
     began = time.monotonic()
-    here = ranks.on_this_machine
-
-    def decide() -> tuple[Job, Path]:
-        folder = out or Path("runs") / Path(name).stem
-        job = restarted_job(folder, changes, here) if restart else new_job(name, changes, here)
-        path = out or Path("runs") / job.case.case.name
-        RunFolder(path).check_free(restart, force)
-        return job, path
-
-    job, path = ranks.on_root(decide)
-    require_parallel(ranks)
-    folder = RunFolder(path)
-    folder.claim(restart, force, ranks)
+    job, folder = decide(order, ranks)
+    folder.claim(order.restart, order.force, ranks)
     terminal.folder = folder
-    return Simulation(job, folder, ranks, stop, terminal, began).run(restart), folder
+    return Simulation(job, folder, ranks, stop, terminal, began).run(order.restart), folder
 
 
 class Simulation:
@@ -87,7 +100,7 @@ class Simulation:
 
     def run(self, restart: bool) -> int:
         """Set up, loop, gather, sum up; the exit code."""
-        self._announce(restart)
+        self._announce()
         self.model: Model = self.job.kind(self.job.case, self.ranks)
         self.ranks.root_first(self.model.prepare)
         self._begin(restart)
@@ -97,7 +110,7 @@ class Simulation:
 
     # ---- set-up ----
 
-    def _announce(self, restart: bool) -> None:
+    def _announce(self) -> None:
         case = self.job.case
         say = self.terminal.say
         say(
@@ -123,7 +136,9 @@ class Simulation:
         if saved:
             self.model.restore(checkpoint.read(saved, state))
             self.step, frames = saved.step, saved.frames
-            self.terminal.say(f"restart from {saved.path.name}, t = {self.plan.time(self.step):g} s")
+            self.terminal.say(
+                f"restart from {saved.path.name}, t = {self.plan.time(self.step):g} s"
+            )
         elif restart:
             self.terminal.say("no checkpoint: starting anew")
         self.first_step = self.step
@@ -174,7 +189,9 @@ class Simulation:
                 break
             self.step += count
             progress.show(self.step)
-            pace = min(max(1, int(STRIDE_SECONDS / max(cost, 1e-9))), 4 * count if count == pace else pace)
+            pace = min(
+                max(1, int(STRIDE_SECONDS / max(cost, 1e-9))), 4 * count if count == pace else pace
+            )
             if signal:
                 self.reason = f"{signals.name(int(signal))} received"
                 code = STOPPED
@@ -207,10 +224,11 @@ class Simulation:
         bad = self._replay(self.kept_step, None)
         self.step = bad - 1
         self._replay(self.kept_step, self.step)
-        return f"{trouble}; it happened in step {bad}, t = {self.plan.time(bad):g} s (dt = {self.plan.dt:g} s)"
+        when = f"step {bad}, t = {self.plan.time(bad):g} s, dt = {self.plan.dt:g} s"
+        return f"{trouble} (it happened in {when})"
 
     def _replay(self, first: int, last: int | None) -> int:
-        """Repeat the steps after the kept one, up to `last`, or to the one that fails (returned)."""
+        """Repeat the steps after the kept one, to `last` or to one that fails; where it ended."""
         self.model.restore(self.kept)
         step = first
         while step != last:

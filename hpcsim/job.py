@@ -21,7 +21,7 @@ CHANGEABLE = ("time.end", "time.wall_limit", "output.checkpoint_every")
 
 @dataclass(frozen=True)
 class Job:
-    """A case with everything decided: model, schedule, the limits of dt, memory per rank [bytes]."""
+    """A case with everything decided: model, schedule, limits of dt [s], bytes per rank."""
 
     case: Case
     kind: type[Model]
@@ -37,10 +37,14 @@ def new_job(name: str, changes: Mapping[str, Any] | Sequence[str], ranks: int) -
     kind: type[Model] = models.load(case.case.model)
     case, notes = kind.settle(case)
     limits = kind.time_limits(case)
-    wanted = min(limits.values(), default=case.output.every) if case.time.dt == "auto" else case.time.dt
+    wanted = (
+        min(limits.values(), default=case.output.every) if case.time.dt == "auto" else case.time.dt
+    )
     dt = fit_step(case.time.end, case.output.every, wanted)
     if case.time.dt != "auto" and dt < wanted * (1 - 1e-9):
-        notes.append(f"dt = {dt:.12g} instead of {wanted:g}: it must divide output.every and time.end")
+        notes.append(
+            f"dt = {dt:.12g} instead of {wanted:g}: it must divide output.every and time.end"
+        )
     checkpoint_every = case.output.checkpoint_every
     if checkpoint_every == "auto":
         checkpoint_every = case.time.end / 10
@@ -69,23 +73,30 @@ def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], rank
     return job(case, kind, kind.time_limits(case), [], ranks)
 
 
-def job(case: Case, kind: type[Model], limits: dict[str, float], notes: list[str], ranks: int) -> Job:
+def job(
+    case: Case, kind: type[Model], limits: dict[str, float], notes: list[str], ranks: int
+) -> Job:
     """The job of a settled case, if it fits in memory."""
     every, dt, saves = case.output.every, case.time.dt, case.output.checkpoint_every
-    assert not isinstance(dt, str) and not isinstance(saves, str)
+    if isinstance(dt, str) or isinstance(saves, str):
+        raise InputError(
+            "case.toml of a run folder: time.dt and output.checkpoint_every are numbers"
+        )
     plan = schedule(case.time.end, every, dt, saves)
     memory, free = kind.memory(case, ranks), available_memory()
     if memory * ranks > free:
         raise InputError(
-            f"{case.case.name}: needs {memory * ranks / 2**30:.3g} GiB for the {ranks} ranks of this "
-            f"machine, which has {free / 2**30:.3g} GiB free; make the case smaller or use more machines"
+            f"{case.case.name}: needs {memory * ranks / 2**30:.3g} GiB for {ranks} ranks on this "
+            f"machine, which has {free / 2**30:.3g} GiB free; make it smaller or use more machines"
         )
     return Job(case, kind, plan, limits, memory, tuple(notes))
 
 
 def changed(case: Case, tables: Mapping[str, Mapping[str, Any]]) -> Case:
     """A copy of the case with some keys set."""
-    update = {name: getattr(case, name).model_copy(update=dict(keys)) for name, keys in tables.items()}
+    update = {
+        name: getattr(case, name).model_copy(update=dict(keys)) for name, keys in tables.items()
+    }
     return case.model_copy(update=update)
 
 

@@ -49,7 +49,12 @@ class Progress:
             from tqdm import tqdm
 
             self.bar = tqdm(
-                total=steps, initial=first, unit="step", file=sys.stdout, dynamic_ncols=True, leave=False
+                total=steps,
+                initial=first,
+                unit="step",
+                file=sys.stdout,
+                dynamic_ncols=True,
+                leave=False,
             )
 
     def show(self, step: int) -> None:

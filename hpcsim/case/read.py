@@ -134,7 +134,7 @@ def put(tables: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
         if isinstance(here, list):
             if not part.isdigit() or int(part) >= len(here):
                 raise InputError(
-                    f"{'.'.join(path[:depth])} has {len(here)} entries, counted from 0, not {part!r}"
+                    f"{'.'.join(path[:depth])} has {len(here)} entries, from 0 on, not {part!r}"
                 )
             slot: Any = int(part)
         elif isinstance(here, dict):
@@ -161,7 +161,9 @@ def check(source: Source) -> Case:
             else "case.model: missing key"
         )
         hint = nearest(str(model), known)
-        raise InputError(f"{source.place(['case', 'model'])}: {found}{hint} (allowed: {', '.join(known)})")
+        raise InputError(
+            f"{source.place(['case', 'model'])}: {found}{hint} (allowed: {', '.join(known)})"
+        )
     schema = models.load(model).schema
     try:
         case = schema.model_validate(source.tables)
@@ -169,7 +171,9 @@ def check(source: Source) -> Case:
         raise InputError(*descriptions(problem, schema, source)) from None
     problems = models.load(model).problems(case)
     if problems:
-        raise InputError(*(f"{source.place(dotted.split('.'))}: {dotted}{text}" for dotted, text in problems))
+        raise InputError(
+            *(f"{source.place(dotted.split('.'))}: {dotted}{text}" for dotted, text in problems)
+        )
     return case
 
 
@@ -179,10 +183,7 @@ def descriptions(problem: ValidationError, schema: type[BaseModel], source: Sour
     for error in problem.errors(include_url=False):
         location = tuple(part for part in error["loc"] if not is_branch(part))
         by_key.setdefault(location, []).append(error)
-    return [
-        describe(location, errors, schema, source)
-        for location, errors in by_key.items()
-    ]
+    return [describe(location, errors, schema, source) for location, errors in by_key.items()]
 
 
 def describe(

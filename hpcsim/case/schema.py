@@ -45,14 +45,15 @@ class Time(Table):
     end: float = key(..., "simulated time at the end", "s", gt=0)
     dt: Positive | Literal["auto"] = key("auto", 'time step, or "auto": chosen by the model', "s")
     scheme: str = key(..., "time scheme")
-    wall_limit: float = key(0.0, "stop with a checkpoint after this wall time; 0 = never", "s", ge=0)
+    wall_limit: float = key(
+        0.0, "stop with a checkpoint after this wall time; 0 = never", "s", ge=0
+    )
 
 
 class Output(Table):
-    """Table [output]; a model narrows `fields` to what it can write."""
+    """Table [output]; a model adds `fields`: what its frames may hold."""
 
     every: float = key(..., "simulated time between frames", "s", gt=0)
-    fields: list[str] = key(..., "what a frame holds")
     checkpoint_every: Positive | Literal["auto"] = key(
         "auto", 'simulated time between checkpoints, or "auto": a tenth of time.end', "s"
     )

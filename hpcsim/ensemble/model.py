@@ -34,13 +34,17 @@ class EnsembleTime(Time):
 class EnsembleOutput(Output):
     """Table [output] of an ensemble."""
 
-    fields: list[Literal["state", "invariants"]] = key(["state", "invariants"], "what a frame holds")
+    fields: list[Literal["state", "invariants"]] = key(
+        ["state", "invariants"], "what a frame holds"
+    )
 
 
 class Members(Table):
     """Table [ensemble]."""
 
-    members: int = key(1, "number of members; set by the parameters if one is a grid", ge=1, le=10**9)
+    members: int = key(
+        1, "number of members; set by the parameters if one is a grid", ge=1, le=10**9
+    )
     seed: int = key(0, "seed of the random parameters", ge=0, lt=2**64)
 
 
@@ -99,10 +103,14 @@ class Ensemble:
         """Lists that are not as long as the ensemble."""
         parameters = cls.parameters(case)
         members = grid_members(parameters) or case.ensemble.members
-        return [
-            (name, f" has {len(parameter.values)} values in its list: must be {members}, one per member")
+        wrong = {
+            name: len(parameter.values)
             for name, parameter in parameters.items()
             if parameter.kind == "list" and len(parameter.values) != members
+        }
+        return [
+            (name, f" lists {length} values: must be {members}, one per member")
+            for name, length in wrong.items()
         ]
 
     @classmethod
@@ -112,7 +120,9 @@ class Ensemble:
         if members is None or members == case.ensemble.members:
             return case, []
         settled = case.ensemble.model_copy(update={"members": members})
-        note = f"ensemble.members = {members}, the product of the grids (was {case.ensemble.members})"
+        note = (
+            f"ensemble.members = {members}, the product of the grids (was {case.ensemble.members})"
+        )
         return case.model_copy(update={"ensemble": settled}), [note]
 
     @classmethod
@@ -153,11 +163,13 @@ class Ensemble:
         described = {
             "ensemble/state": Quantity(("member", "dof"), self.dof_units, (("dofs", self.dofs),))
         }
-        for name in self.values:
-            field = _field(type(self.case), name)
-            described[f"ensemble/parameters/{name}"] = Quantity(("member",), field)
+        for dotted in self.values:
+            units = _units(type(self.case), dotted)
+            described[f"ensemble/parameters/{_last(dotted)}"] = Quantity(("member",), units)
         for invariant in self.invariants:
-            described[f"ensemble/invariants/{invariant.name}"] = Quantity(("member",), invariant.units)
+            described[f"ensemble/invariants/{invariant.name}"] = Quantity(
+                ("member",), invariant.units
+            )
             described[f"series/drift_{invariant.name}"] = Quantity((), "1")
         return described
 
@@ -175,7 +187,14 @@ class Ensemble:
     def advance(self, step: int, count: int) -> None:
         """Advance every member of this rank by `count` steps."""
         type(self).advance_members(
-            self._state, self._coefficients, self._a, self._b, self._c, step, self.case.time.dt, count
+            self._state,
+            self._coefficients,
+            self._a,
+            self._b,
+            self._c,
+            step,
+            self.case.time.dt,
+            count,
         )
 
     def trouble(self) -> str:
@@ -221,14 +240,17 @@ class Ensemble:
     def constants(self) -> dict[str, Share]:
         """The parameters of every member."""
         return {
-            f"ensemble/parameters/{name}": self._share(value) for name, value in self.values.items()
+            f"ensemble/parameters/{_last(dotted)}": self._share(value)
+            for dotted, value in self.values.items()
         }
 
     def state(self) -> dict[str, Share]:
         """State of the members and the tallies behind the drifts."""
         engine.unpack(self._state, self._rows)
         tallies = {"first": self._first, "change": self._change, "scale": self._scale}
-        return {name: self._share(rows) for name, rows in {"members": self._rows, **tallies}.items()}
+        return {
+            name: self._share(rows) for name, rows in {"members": self._rows, **tallies}.items()
+        }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over a saved state."""
@@ -250,7 +272,12 @@ class Ensemble:
         return Share(local, 0, self.start, self.members)
 
 
-def _field(schema: type[Case], dotted: str) -> str:
+def _last(dotted: str) -> str:
+    """The name of a key without its table."""
+    return dotted.rpartition(".")[2]
+
+
+def _units(schema: type[Case], dotted: str) -> str:
     """The unit of a key."""
     part, _, row = dotted.partition(".")
     kind: Any = schema.model_fields[part].annotation

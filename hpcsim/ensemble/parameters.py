@@ -108,9 +108,9 @@ def draw(
         if parameter.kind == "grid":
             stride //= parameter.points
             place = index // stride % parameter.points
-            values[name] = between(*parameter.extent, place, parameter.points)
+            values[name] = between(parameter, place, parameter.points)
         elif parameter.kind == "range":
-            values[name] = between(*parameter.values, index, members)
+            values[name] = between(parameter, index, members)
         elif parameter.kind == "list":
             values[name] = np.array(parameter.values[start : start + count])
         elif parameter.kind == "random":
@@ -121,8 +121,9 @@ def draw(
     return values
 
 
-def between(low: float, high: float, place: np.ndarray, points: int) -> np.ndarray:
-    """Evenly spaced values from low to high, both included."""
+def between(parameter: Parameter, place: np.ndarray, points: int) -> np.ndarray:
+    """Evenly spaced values between the ends of a range or grid, both included."""
+    low, high = parameter.extent
     if points == 1:
         return np.full(place.shape, low)
     return np.where(place == points - 1, high, low + (high - low) * (place / (points - 1)))

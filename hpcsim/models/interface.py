@@ -87,3 +87,8 @@ class Model(Protocol):
     def figures(self, run: Run) -> dict[str, float]:
         """Numbers for the summary, from what has been recorded; called on all ranks."""
         ...
+
+    @staticmethod
+    def draw_pictures(run: Run, figure: Any) -> None:
+        """Draw what fits the model into a matplotlib figure."""
+        ...

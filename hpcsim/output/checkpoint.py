@@ -61,10 +61,14 @@ def checksums(share: Share, ranks: Ranks) -> list[list[int]]:
 
 def paths(folder: Path) -> list[Path]:
     """The checkpoint files of a run, oldest first."""
-    return sorted(file for file in folder.glob("step-*.h5") if re.fullmatch(r"step-\d+\.h5", file.name))
+    return sorted(
+        file for file in folder.glob("step-*.h5") if re.fullmatch(r"step-\d+\.h5", file.name)
+    )
 
 
-def newest_good(folder: Path, axes: Mapping[str, int | None], ranks: Ranks) -> tuple[Checkpoint | None, list[str]]:
+def newest_good(
+    folder: Path, axes: Mapping[str, int | None], ranks: Ranks
+) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint that is whole, and a line about each damaged one that was passed."""
     damaged: list[str] = []
     for path in reversed(ranks.share(paths(folder) if ranks.is_root else [])):
@@ -94,7 +98,10 @@ def verify(path: Path, axes: Mapping[str, int | None], ranks: Ranks) -> Checkpoi
                 raise StorageError("it holds other arrays than this model has")
             for name, blocks in facts["sums"].items():
                 for start, length, expected in blocks[ranks.rank :: ranks.size]:
-                    if zlib.crc32(rows(file[name], axes[name], start, length).tobytes()) != expected:
+                    if (
+                        zlib.crc32(rows(file[name], axes[name], start, length).tobytes())
+                        != expected
+                    ):
                         raise StorageError(f"array {name} does not match its checksum")
         return Checkpoint(path, facts["step"], facts["frames"])
     except (OSError, KeyError, ValueError, RuntimeError) as problem:

@@ -72,7 +72,9 @@ def write_share(dataset: h5py.Dataset, share: Share, ranks: Ranks) -> None:
         start = tuple(part.start for part in share.region)
         space.select_hyperslab(start, local.shape)
         memory = h5py.h5s.create_simple(local.shape)
-    dataset.id.write(memory, space, local if local.size else np.zeros(1, local.dtype), dxpl=transfer)
+    dataset.id.write(
+        memory, space, local if local.size else np.zeros(1, local.dtype), dxpl=transfer
+    )
 
 
 @contextmanager

@@ -19,7 +19,12 @@ class LazyArray:
     """An array of a run that is read when it is indexed; frames may lie in several files."""
 
     def __init__(
-        self, name: str, parts: list[tuple[Path, int]], shape: tuple[int, ...], dtype: np.dtype, attributes: dict[str, Any]
+        self,
+        name: str,
+        parts: list[tuple[Path, int]],
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        attributes: dict[str, Any],
     ) -> None:
         self.name = name
         self.shape = shape
@@ -117,7 +122,9 @@ class Run:
             self.case: dict[str, Any] = tomllib.loads((self.folder / "case.toml").read_text())
             self.summary: dict[str, Any] = json.loads((self.folder / "summary.json").read_text())
         except (OSError, ValueError):
-            raise InputError(f"{self.folder}: not a run folder (no readable case.toml and summary.json)") from None
+            raise InputError(
+                f"{self.folder}: not a run folder (no readable case.toml and summary.json)"
+            ) from None
         self.arrays = self._open()
 
     def _open(self) -> dict[str, LazyArray]:
@@ -126,7 +133,9 @@ class Run:
                 return self._scan()
             except OSError as problem:  # the run has just gathered its segments: look again
                 if attempt == 2:
-                    raise InputError(f"{self.folder}: its results cannot be read: {problem}") from None
+                    raise InputError(
+                        f"{self.folder}: its results cannot be read: {problem}"
+                    ) from None
         raise AssertionError
 
     def _scan(self) -> dict[str, LazyArray]:
@@ -150,7 +159,9 @@ class Run:
     def __getitem__(self, path: str) -> LazyArray:
         path = path.strip("/")
         if path not in self.arrays:
-            raise KeyError(f"{self.folder} has no {path!r}; it has {', '.join(sorted(self.arrays))}")
+            raise KeyError(
+                f"{self.folder} has no {path!r}; it has {', '.join(sorted(self.arrays))}"
+            )
         return self.arrays[path]
 
     def __contains__(self, path: str) -> bool:

@@ -94,7 +94,11 @@ class Recorder:
             for group in sorted(groups):
                 times = Share(self._times[:count])
                 dataset = add_dataset(
-                    file, f"{group}/t", times.shape, times.local.dtype, {"units": "s", "dims": ["frame"]}
+                    file,
+                    f"{group}/t",
+                    times.shape,
+                    times.local.dtype,
+                    {"units": "s", "dims": ["frame"]},
                 )
                 write_share(dataset, times, self.ranks)
             for name, buffer in self._buffers.items():
@@ -159,7 +163,7 @@ def segment_paths(folder: Path) -> list[Path]:
 
 
 def drop_after(folder: Path, step: int) -> None:
-    """Remove the segments beyond a step (their frames will be computed again) and unsealed files."""
+    """Remove unsealed files, and segments beyond a step, whose frames will be computed again."""
     for path in segment_paths(folder):
         if int(path.stem.removeprefix("step-")) > step:
             path.unlink()
@@ -191,7 +195,12 @@ def gather(run: Path, attributes: Attributes, ranks: Ranks) -> None:
                     if index == 0:
                         shape = (total, *dataset.shape[1:])
                         add_dataset(
-                            output, name, shape, dataset.dtype, dataset.attrs, chunk_shape(shape, dataset.dtype)
+                            output,
+                            name,
+                            shape,
+                            dataset.dtype,
+                            dataset.attrs,
+                            chunk_shape(shape, dataset.dtype),
                         )
                     for piece in pieces(dataset, sealed.count):
                         turn += 1
@@ -208,7 +217,9 @@ def gather(run: Path, attributes: Attributes, ranks: Ranks) -> None:
 def datasets(file: h5py.File) -> Iterator[tuple[str, h5py.Dataset]]:
     """All datasets of a file, by path, in a fixed order."""
     names: list[str] = []
-    file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    file.visititems(
+        lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None
+    )
     for name in sorted(names):
         yield name, file[name]
 

@@ -44,18 +44,23 @@ def ending_all(ranks: Ranks, terminal: Terminal) -> Iterator[None]:
 
 
 def one_line(problem: BaseException) -> str:
-    """What happened, in one line."""
-    if isinstance(problem, HpcsimError):
-        return str(problem).splitlines()[0]
+    """What happened, in one line, and where to read more."""
     text = str(problem).splitlines()
-    return f"internal error: {type(problem).__name__}{': ' + text[0] if text else ''}"
+    if isinstance(problem, HpcsimError):
+        return text[0]
+    name = type(problem).__name__
+    notes = getattr(problem, "__notes__", [])
+    return "; ".join([f"internal error: {name}: {text[0]}" if text else name, *notes])
 
 
 def record_failure(ranks: Ranks, terminal: Terminal, problem: BaseException) -> None:
     """Traceback to the log and status to the summary, as far as the disk allows."""
     folder = terminal.folder
     if folder is None:
+        if not isinstance(problem, HpcsimError):
+            traceback.print_exception(problem)
         return
+    problem.add_note(f"traceback in {folder.log_path}")
     folder.log(ranks.rank, "".join(traceback.format_exception(problem)))
     with contextlib.suppress(HpcsimError, OSError, ValueError):
         summary = json.loads((folder.path / "summary.json").read_text())

@@ -50,7 +50,9 @@ class Top(Table):
 class Start(Table):
     """Table [start]."""
 
-    tilt: PolarAngle = key(value(math.pi / 6), "angle between the axis and the upward vertical", "rad")
+    tilt: PolarAngle = key(
+        value(math.pi / 6), "angle between the axis and the upward vertical", "rad"
+    )
     spin: AnyValue = key(value(600.0), "angular velocity about the axis", "rad/s")
     precession: AnyValue = key(value(0.0), "rate of turning about the vertical", "rad/s")
     nutation: AnyValue = key(value(0.0), "rate of tilting", "rad/s")
@@ -152,14 +154,18 @@ class Gyroscope(Ensemble):
         across, axial = values["top.inertia_transverse"], values["top.inertia_axial"]
         moment = values["top.mass"] * np.abs(values["top.gravity"]) * values["top.distance"]
         rates = {
-            "a hundredth of the fast nutation period": axial * np.abs(values["start.spin"]) / across,
+            "a hundredth of the fast nutation period": axial
+            * np.abs(values["start.spin"])
+            / across,
             "a hundredth of the swinging period": np.sqrt(2 * moment / across),
             "a hundredth of a turn at the starting rates": np.hypot(
                 values["start.precession"], values["start.nutation"]
             ),
         }
         return {
-            name: float(2 * np.pi / (100 * rate.max())) for name, rate in rates.items() if rate.max() > 0
+            name: float(2 * np.pi / (100 * rate.max()))
+            for name, rate in rates.items()
+            if rate.max() > 0
         }
 
     def figures(self, run: Run) -> dict[str, float]:
@@ -167,3 +173,10 @@ class Gyroscope(Ensemble):
         from hpcsim.models.tops.nutation import nutation_figures
 
         return super().figures(run) | nutation_figures(self, run)
+
+    @staticmethod
+    def draw_pictures(run: Run, figure: Any) -> None:
+        """Axis on the sphere, nutation in time, drifts."""
+        from hpcsim.models.tops.pictures import draw_pictures
+
+        draw_pictures(run, figure)

@@ -1,0 +1,82 @@
+"""`hpcsim bench`: runs the measurements of scripts/bench and compares them with their limits.
+
+A measurement is a Python file with a function `measure()` that gives figures; all of them are
+taken in one run on one machine, the best of several, so that their ratios mean something.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+
+from hpcsim.errors import FINISHED, InputError, nearest
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured number and the limit it must keep; `most`: the limit is an upper one."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float | None = None
+    most: bool = True
+
+    @property
+    def kept(self) -> bool:
+        """Whether the number keeps its limit."""
+        if self.limit is None:
+            return True
+        return self.value <= self.limit if self.most else self.value >= self.limit
+
+
+def folder() -> Path:
+    """Where the measurements are: in the clone, or beside the installed package."""
+    package = Path(__file__).parent
+    clone = package.parent / "scripts" / "bench"
+    return clone if clone.is_dir() else package / "_bench"
+
+
+def available() -> dict[str, Path]:
+    """The measurements, by name."""
+    return {path.stem: path for path in sorted(folder().glob("*.py")) if path.stem[0] != "_"}
+
+
+def load(path: Path) -> ModuleType:
+    """A measurement as a module."""
+    spec = importlib.util.spec_from_file_location(f"hpcsim_bench_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def measure(names: Sequence[str], as_json: bool) -> int:
+    """Take the named measurements, or all, and print them."""
+    known = available()
+    for name in names:
+        if name not in known:
+            hint = nearest(name, list(known))
+            raise InputError(f"bench {name}: unknown{hint} (there are: {', '.join(known)})")
+    results = {name: load(known[name]).measure() for name in names or known}
+    if as_json:
+        rows = {
+            name: [asdict(figure) | {"kept": figure.kept} for figure in figures]
+            for name, figures in results.items()
+        }
+        print(json.dumps(rows, indent=2))
+        return FINISHED
+    for name, figures in results.items():
+        print(f"{name}:")
+        for figure in figures:
+            limit = ""
+            if figure.limit is not None:
+                sign = "<=" if figure.most else ">="
+                limit = f"({sign} {figure.limit:g}: {'kept' if figure.kept else 'MISSED'})"
+            print(f"  {figure.name:<58} {figure.value:>10.4g} {figure.unit:<6} {limit}")
+    return FINISHED
