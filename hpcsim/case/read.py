@@ -181,7 +181,9 @@ def descriptions(problem: ValidationError, schema: type[BaseModel], source: Sour
     """One line per wrong key; what the branches of a union say of one key is joined by "or"."""
     by_key: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
     for error in problem.errors(include_url=False):
-        location = tuple(part for part in error["loc"] if not is_branch(part))
+        location = error["loc"]
+        if error["type"] != "extra_forbidden":
+            location = tuple(part for part in location if not is_branch(part))
         by_key.setdefault(location, []).append(error)
     return [describe(location, errors, schema, source) for location, errors in by_key.items()]
 
@@ -217,7 +219,7 @@ def describe(
 
 def is_branch(part: str | int) -> bool:
     """Whether a part of a pydantic location names a branch of a union, not a key."""
-    return isinstance(part, str) and (part in ("float", "int", "str") or "[" in part)
+    return isinstance(part, str) and (part in ("float", "int", "str") or "[" in part or "-" in part)
 
 
 def keys_beside(schema: type[BaseModel], location: Sequence[str | int]) -> list[str]:

@@ -57,7 +57,9 @@ def add_dataset(
 
 def write_share(dataset: h5py.Dataset, share: Share, ranks: Ranks) -> None:
     """Write every rank's share, collectively; ranks without rows and replicated data included."""
-    local = np.ascontiguousarray(share.local)
+    if 0 in dataset.shape:
+        return
+    local = np.asarray(share.local, order="C")
     transfer = h5py.h5p.create(h5py.h5p.DATASET_XFER)
     if ranks.size > 1:
         transfer.set_dxpl_mpio(h5py.h5fd.MPIO_COLLECTIVE)

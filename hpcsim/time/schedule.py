@@ -38,7 +38,11 @@ def fit_step(end: float, every: float, wanted: float) -> float:
     """The largest dt ≤ wanted that divides both the end time and the time between frames."""
     if every > end:
         raise InputError(f"output.every = {every:g}: must not exceed time.end = {end:g}")
-    common = common_divisor(exact(end), exact(every))
+    ratio = end / every
+    if abs(ratio - round(ratio)) < 1e-12 * ratio:  # a multiple, but for rounding
+        common = exact(every)
+    else:
+        common = common_divisor(exact(end), exact(every))
     if common < exact(wanted) / 1000:
         whole = round(end / every) * every
         raise InputError(
