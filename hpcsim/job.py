@@ -13,6 +13,7 @@ from hpcsim.case.read import apply_changes, check, load, read_case
 from hpcsim.case.schema import Case
 from hpcsim.errors import InputError, nearest
 from hpcsim.models.interface import Model
+from hpcsim.output import checkpoint
 from hpcsim.time.schedule import Schedule, fit_step, schedule
 
 #: What may change when a run goes on.
@@ -70,7 +71,16 @@ def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], rank
         )
     case = check(source)
     kind: type[Model] = models.load(case.case.model)
-    return job(case, kind, kind.time_limits(case), [], ranks)
+    going_on = job(case, kind, kind.time_limits(case), [], ranks)
+    reached = max(
+        (checkpoint.step_of(path) for path in checkpoint.paths(folder / "checkpoints")), default=0
+    )
+    if reached > going_on.schedule.steps:
+        raise InputError(
+            f"{source.place(['time', 'end'])}: time.end = {case.time.end:g}: the run is already at "
+            f"t = {going_on.schedule.time(reached):g} s"
+        )
+    return going_on
 
 
 def job(

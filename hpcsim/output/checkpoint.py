@@ -66,6 +66,11 @@ def paths(folder: Path) -> list[Path]:
     )
 
 
+def step_of(path: Path) -> int:
+    """The step that a checkpoint's name tells."""
+    return int(path.stem.removeprefix("step-"))
+
+
 def newest_good(
     folder: Path, axes: Mapping[str, int | None], ranks: Ranks
 ) -> tuple[Checkpoint | None, list[str]]:

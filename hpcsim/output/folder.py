@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -112,7 +113,8 @@ class RunFolder:
     def release(self) -> None:
         """Let go of the folder."""
         if self._log:
-            self._log.close()
+            with contextlib.suppress(OSError):  # what could not be logged on a full disk
+                self._log.close()
             self._log = None
 
     def aside(self) -> Path:
@@ -128,11 +130,9 @@ class RunFolder:
         """Append lines with time and rank; a full disk must not hide the message itself."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         lines = "".join(f"{stamp} [rank {rank}] {line}\n" for line in text.splitlines())
-        try:
-            if self._log:
+        if self._log:
+            with contextlib.suppress(OSError):
                 self._log.write(lines)
-        except OSError:
-            pass
 
     def write_case(self, text: str) -> None:
         """Put the resolved case beside the results."""

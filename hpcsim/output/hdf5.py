@@ -91,8 +91,11 @@ def sealing(path: Path, ranks: Ranks) -> Iterator[h5py.File]:
         try:
             yield file
             file.flush()
-        finally:
-            file.close()
+        except BaseException:
+            if ranks.size == 1:  # closing is collective: a rank that failed would wait for ever
+                file.close()
+            raise
+        file.close()
         ranks.barrier()
         if ranks.is_root:
             rename_synced(aside, path)
@@ -104,7 +107,7 @@ def storage(path: Path) -> Iterator[None]:
     """Turn what the system or HDF5 says of a failed write into one line."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError) as problem:
+    except (OSError, RuntimeError) as problem:  # h5py raises either
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise StorageError(f"{path}: cannot be written: {reason}") from problem
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sys
 import time
 import traceback
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hpcsim.parallel.ranks import Ranks
 
 #: Other ranks wait this long before they speak: if rank 0 failed as well, it speaks for all.
-COURTESY_SECONDS = 0.5
+COURTESY_SECONDS = 1.0
 
 
 @contextlib.contextmanager
@@ -32,6 +33,7 @@ def ending_all(ranks: Ranks, terminal: Terminal) -> Iterator[None]:
         raise  # found on rank 0 and raised on every rank, before any work
     except BaseException as problem:
         if ranks.size > 1 and not ranks.is_root:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the launcher ends those that wait
             time.sleep(COURTESY_SECONDS)
         record_failure(ranks, terminal, problem)
         if ranks.size == 1:

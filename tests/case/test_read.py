@@ -69,7 +69,10 @@ def test_all_errors_at_once_each_with_file_key_value_and_what_is_allowed(tmp_pat
     assert "time.end = -1.0: must be greater than 0" in text
     assert "time.shceme: unknown key; did you mean scheme?" in text
     assert "allowed in [time]: end, dt, scheme, wall_limit" in text
-    assert "time.scheme = 'rk5': must be one of euler, midpoint, heun, rk3, rk4; did you mean rk" in text
+    assert (
+        "time.scheme = 'rk5': must be one of euler, midpoint, heun, rk3, rk4; did you mean rk"
+        in text
+    )
     assert "time.wall_limit = 'long': must be a valid number" in text
     assert "strat: unknown key; did you mean start?" in text
     assert "start.tilt = 4: must be between 0 and pi" in text

@@ -12,7 +12,11 @@ def test_range_includes_both_ends_exactly():
 
 
 def test_grid_is_a_product_with_the_first_parameter_slowest():
-    parameters = {"x": parse({"grid": [0, 1, 2]}), "k": parse(5.0), "y": parse({"grid": [10, 30, 3]})}
+    parameters = {
+        "x": parse({"grid": [0, 1, 2]}),
+        "k": parse(5.0),
+        "y": parse({"grid": [10, 30, 3]}),
+    }
     assert grid_members(parameters) == 6
     values = draw(parameters, 6, 0, 0, 6)
     assert values["x"].tolist() == [0, 0, 0, 1, 1, 1]
@@ -55,7 +59,8 @@ def test_blocks_of_any_partition_join_to_the_whole(ranks):
 
 
 @pytest.mark.parametrize(
-    "value", [1.5, {"range": [0.0, 1.0]}, {"grid": [0.0, 1.0, 3]}, {"list": [1.0]}, {"random": [0.0, 2.0]}]
+    "value",
+    [1.5, {"range": [0.0, 1.0]}, {"grid": [0.0, 1.0, 3]}, {"list": [1.0]}, {"random": [0.0, 2.0]}],
 )
 def test_what_is_written_is_read_back(value):
     assert written(parse(value)) == value

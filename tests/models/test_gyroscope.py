@@ -125,13 +125,22 @@ def test_a_run_shows_the_reference_numbers(motion, tmp_path):
     figures = hpcsim.run("gyroscope", changes, out=tmp_path / "run", quiet=True).summary["figures"]
     found = [
         figures[name]
-        for name in ("nutation_lowest", "nutation_highest", "nutation_period", "precession_per_nutation")
+        for name in (
+            "nutation_lowest",
+            "nutation_highest",
+            "nutation_period",
+            "precession_per_nutation",
+        )
     ]
     np.testing.assert_allclose(found, MOTIONS[motion], rtol=1e-6)
     assert figures["drift_energy"] < 1e-9
     assert figures["drift_lz"] < 1e-9
     assert figures["drift_spin"] == 0
-    for name in ("nutation_period_error", "precession_per_nutation_error", "nutation_highest_error"):
+    for name in (
+        "nutation_period_error",
+        "precession_per_nutation_error",
+        "nutation_highest_error",
+    ):
         assert figures[name] < 1e-6
 
 

@@ -33,6 +33,11 @@ def value(number: float) -> Parameter:
     return Parameter("number", (number,))
 
 
+def largest(parameter: Parameter) -> float:
+    """Bound of the magnitude of a parameter over the members."""
+    return max(abs(number) for number in parameter.extent)
+
+
 class Top(Table):
     """Table [top]; the defaults are a cone of 100 kg/m³, 0.15 m high, base radius 0.05 m."""
 
@@ -149,23 +154,21 @@ class Gyroscope(Ensemble):
 
     @classmethod
     def time_limits(cls, case: Any) -> dict[str, float]:
-        """A hundredth of the shortest of the periods in play, over all members."""
-        values = cls.draw(case, 0, case.ensemble.members)
-        across, axial = values["top.inertia_transverse"], values["top.inertia_axial"]
-        moment = values["top.mass"] * np.abs(values["top.gravity"]) * values["top.distance"]
+        """A hundredth of the shortest of the periods in play, bounded over the members."""
+        top, start = case.top, case.start
+        least = min(top.inertia_transverse.extent)
+        moment = largest(top.mass) * largest(top.gravity) * largest(top.distance)
         rates = {
-            "a hundredth of the fast nutation period": axial
-            * np.abs(values["start.spin"])
-            / across,
-            "a hundredth of the swinging period": np.sqrt(2 * moment / across),
-            "a hundredth of a turn at the starting rates": np.hypot(
-                values["start.precession"], values["start.nutation"]
+            "nutation period": largest(top.inertia_axial) * largest(start.spin) / least,
+            "swinging period": math.sqrt(2 * moment / least),
+            "turn at the starting rates": math.hypot(
+                largest(start.precession), largest(start.nutation)
             ),
         }
         return {
-            name: float(2 * np.pi / (100 * rate.max()))
+            f"a hundredth of the shortest {name}": 2 * math.pi / (100 * rate)
             for name, rate in rates.items()
-            if rate.max() > 0
+            if rate > 0
         }
 
     def figures(self, run: Run) -> dict[str, float]:
