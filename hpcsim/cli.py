@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hpcsim.errors import BAD_INPUT, FAILED, FINISHED, HpcsimError, nearest
-from hpcsim.parallel.ranks import launched_rank
+from hpcsim.parallel.launcher import launched_rank
 from hpcsim.parallel.signals import StopSignals
 
 #: What a shell gives for Ctrl-C in a command that has nothing to save.

@@ -33,7 +33,9 @@ def cache_folder() -> Path:
     for base in (Path(user) / "hpcsim", Path(tempfile.gettempdir()) / f"hpcsim-{os.getuid()}"):
         folder = base / "compiled" / digest.hexdigest()[:16]
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if not folder.exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                forget_old_caches(folder.parent)
             if os.access(folder, os.W_OK):
                 return folder
         except OSError:
@@ -41,11 +43,9 @@ def cache_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="hpcsim-compiled-"))
 
 
-def forget_old_caches(keep: int = 5) -> None:
+def forget_old_caches(parent: Path, keep: int = 8) -> None:
     """Remove the compiled code of earlier sources, but for the newest few."""
-    folders = sorted(
-        CACHE.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True
-    )
+    folders = sorted(parent.iterdir(), key=os.path.getmtime, reverse=True)
     for folder in folders[keep:]:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hpcsim.errors import FAILED, FINISHED
-from hpcsim.parallel.ranks import launched_rank
+from hpcsim.parallel.launcher import launched_rank
 
 TRIAL_SECONDS = 60
 

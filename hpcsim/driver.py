@@ -48,19 +48,19 @@ class Order:
 
 def decide(order: Order, ranks: Ranks) -> tuple[Job, RunFolder]:
     """The job and its folder, checked on rank 0 before anything is written."""
-    here = ranks.on_this_machine
+    here = ranks.on_this_machine()
 
-    def work() -> tuple[Job, Path]:
+    path = order.out or Path("runs") / Path(order.case).name.removesuffix(".toml")
+
+    def work() -> Job:
         if order.restart:
-            path = order.out or Path("runs") / Path(order.case).stem
             job = restarted_job(path, order.changes, here)
         else:
             job = new_job(order.case, order.changes, here)
-            path = order.out or Path("runs") / job.case.case.name
         RunFolder(path).check_free(order.restart, order.force)
-        return job, path
+        return job
 
-    job, path = ranks.on_root(work)
+    job = ranks.on_root(work)
     require_parallel(ranks)
     return job, RunFolder(path)
 

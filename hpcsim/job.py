@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hpcsim import models
-from hpcsim.case.read import apply_changes, check, load, read_case
+from hpcsim.case.read import Source, apply_changes, check, load
 from hpcsim.case.schema import Case
 from hpcsim.errors import InputError, nearest
 from hpcsim.models.interface import Model
 from hpcsim.output import checkpoint
-from hpcsim.time.schedule import Schedule, fit_step, schedule
+from hpcsim.time.schedule import Misfit, Schedule, fit_step, schedule
 
 #: What may change when a run goes on.
 CHANGEABLE = ("time.end", "time.wall_limit", "output.checkpoint_every")
@@ -34,23 +35,23 @@ class Job:
 
 def new_job(name: str, changes: Mapping[str, Any] | Sequence[str], ranks: int) -> Job:
     """The job of a built-in case or file; `ranks` are those that share this machine."""
-    case = read_case(name, changes)
+    source = load(name)
+    apply_changes(source, changes)
+    case = check(source)
     kind: type[Model] = models.load(case.case.model)
     case, notes = kind.settle(case)
-    limits = kind.time_limits(case)
-    wanted = (
-        min(limits.values(), default=case.output.every) if case.time.dt == "auto" else case.time.dt
-    )
-    dt = fit_step(case.time.end, case.output.every, wanted)
-    if case.time.dt != "auto" and dt < wanted * (1 - 1e-9):
-        notes.append(
-            f"dt = {dt:.12g} instead of {wanted:g}: it must divide output.every and time.end"
-        )
-    checkpoint_every = case.output.checkpoint_every
-    if checkpoint_every == "auto":
-        checkpoint_every = case.time.end / 10
-    case = changed(case, {"time": {"dt": dt}, "output": {"checkpoint_every": checkpoint_every}})
-    return job(case, kind, limits, notes, ranks)
+    given = case.time.dt
+    automatic = min(kind.time_limits(case).values(), default=case.output.every)
+    wanted = automatic if isinstance(given, str) else given
+    with blaming(source):
+        dt = fit_step(case.time.end, case.output.every, wanted)
+    if given != "auto" and dt < wanted * (1 - 1e-9):
+        notes.append(f"dt = {dt:.12g} instead of {wanted:g}: it divides output.every and time.end")
+    saves = case.output.checkpoint_every
+    if saves == "auto":
+        saves = case.time.end / 10
+    case = changed(case, {"time": {"dt": dt}, "output": {"checkpoint_every": saves}})
+    return settled_job(case, kind, source, notes, ranks)
 
 
 def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], ranks: int) -> Job:
@@ -70,36 +71,43 @@ def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], rank
             )
         )
     case = check(source)
-    kind: type[Model] = models.load(case.case.model)
-    going_on = job(case, kind, kind.time_limits(case), [], ranks)
-    reached = max(
-        (checkpoint.step_of(path) for path in checkpoint.paths(folder / "checkpoints")), default=0
-    )
-    if reached > going_on.schedule.steps:
+    job = settled_job(case, models.load(case.case.model), source, [], ranks)
+    saved = checkpoint.paths(folder / "checkpoints")
+    reached = max((checkpoint.step_of(path) for path in saved), default=0)
+    if reached > job.schedule.steps:
         raise InputError(
             f"{source.place(['time', 'end'])}: time.end = {case.time.end:g}: the run is already at "
-            f"t = {going_on.schedule.time(reached):g} s"
+            f"t = {job.schedule.time(reached):g} s"
         )
-    return going_on
+    return job
 
 
-def job(
-    case: Case, kind: type[Model], limits: dict[str, float], notes: list[str], ranks: int
-) -> Job:
-    """The job of a settled case, if it fits in memory."""
+def settled_job(case: Case, kind: type[Model], source: Source, notes: list[str], ranks: int) -> Job:
+    """The job of a case that leaves nothing open, if it fits in memory."""
     every, dt, saves = case.output.every, case.time.dt, case.output.checkpoint_every
     if isinstance(dt, str) or isinstance(saves, str):
         raise InputError(
-            "case.toml of a run folder: time.dt and output.checkpoint_every are numbers"
+            f"{source.file}: the case of a run folder has numbers for dt and checkpoints"
         )
-    plan = schedule(case.time.end, every, dt, saves)
+    with blaming(source):
+        plan = schedule(case.time.end, every, dt, saves)
     memory, free = kind.memory(case, ranks), available_memory()
     if memory * ranks > free:
         raise InputError(
-            f"{case.case.name}: needs {memory * ranks / 2**30:.3g} GiB for {ranks} ranks on this "
+            f"{source.file}: needs {memory * ranks / 2**30:.3g} GiB for {ranks} ranks on this "
             f"machine, which has {free / 2**30:.3g} GiB free; make it smaller or use more machines"
         )
-    return Job(case, kind, plan, limits, memory, tuple(notes))
+    return Job(case, kind, plan, kind.time_limits(case), memory, tuple(notes))
+
+
+@contextmanager
+def blaming(source: Source) -> Iterator[None]:
+    """Say where the key was set whose time does not fit."""
+    try:
+        yield
+    except Misfit as problem:
+        place = source.place(problem.key.split("."))
+        raise InputError(f"{place}: {problem.key}{problem.text}") from None
 
 
 def changed(case: Case, tables: Mapping[str, Mapping[str, Any]]) -> Case:

@@ -1,4 +1,4 @@
-"""Rules for all tests: a time limit each, and under mpirun a failure ends all ranks with its stack."""
+"""Rules for all tests: a time limit each; under mpirun a failure ends all ranks with its stack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hpcsim.parallel.ranks import Ranks, launched_rank
+from hpcsim.parallel.launcher import launched_rank
+from hpcsim.parallel.ranks import Ranks
 
 SECONDS_PER_TEST = 180
 

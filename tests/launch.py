@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +71,15 @@ def contents(path):
     with h5py.File(path, "r") as file:
         file.visititems(take)
     return found
+
+
+def end(process):
+    """Kill a command and its ranks, if they still live."""
+    if process.poll() is None:
+        for pid in [*ranks_of(process), process.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    process.communicate()
 
 
 def ranks_of(process):

@@ -34,7 +34,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
 class Identity(Table):
     """Table [case]."""
 
-    name: Name = key(..., "name of the case; its results go to runs/NAME")
+    name: Name = key(..., "name of the case")
     model: str = key(..., "the model that is simulated")
     title: str = key("", "one line for lists and pictures")
 

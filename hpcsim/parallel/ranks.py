@@ -12,24 +12,6 @@ from hpcsim.errors import HpcsimError
 
 T = TypeVar("T")
 
-#: Variables by which launchers tell a process its rank, and how many there are.
-LAUNCHERS = (
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMIX_RANK", "PMIX_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-)
-
-
-def launched_rank() -> int | None:
-    """This process's rank as its launcher says, without starting MPI; None when started alone."""
-    for rank, _ in LAUNCHERS:
-        if rank in os.environ:
-            return int(os.environ[rank])
-    if os.environ.get("SLURM_STEP_ID", "").isdigit() and "SLURM_PROCID" in os.environ:
-        return int(os.environ["SLURM_PROCID"])
-    return None
-
 
 def block(total: int, rank: int, size: int) -> tuple[int, int]:
     """Start and length of this rank's share of `total` rows; lengths differ by one at most."""
@@ -55,7 +37,6 @@ class Ranks:
 
         return cls(MPI.COMM_WORLD)
 
-    @property
     def on_this_machine(self) -> int:
         """Number of ranks that share this machine's memory; called by all."""
         if self.size == 1:

@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hpcsim.errors import InputError
+
+class Misfit(Exception):
+    """Times of a case that do not go together: the key to blame and what is wrong with it."""
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(f"{key}{text}")
+        self.key = key
+        self.text = text
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ def common_divisor(a: Fraction, b: Fraction) -> Fraction:
 def fit_step(end: float, every: float, wanted: float) -> float:
     """The largest dt ≤ wanted that divides both the end time and the time between frames."""
     if every > end:
-        raise InputError(f"output.every = {every:g}: must not exceed time.end = {end:g}")
+        raise Misfit("output.every", f" = {every:g}: must not exceed time.end = {end:g}")
     ratio = end / every
     if abs(ratio - round(ratio)) < 1e-12 * ratio:  # a multiple, but for rounding
         common = exact(every)
@@ -45,9 +52,10 @@ def fit_step(end: float, every: float, wanted: float) -> float:
         common = common_divisor(exact(end), exact(every))
     if common < exact(wanted) / 1000:
         whole = round(end / every) * every
-        raise InputError(
-            f"output.every = {every!r}: no reasonable dt divides both it and time.end = {end!r}; "
-            f"make time.end a multiple of it, for example {whole:.12g}"
+        raise Misfit(
+            "output.every",
+            f" = {every!r}: no reasonable dt divides both it and time.end = {end!r}; "
+            f"make time.end a multiple of it, for example {whole:.12g}",
         )
     parts = math.ceil(float(common) / wanted * (1 - 1e-12))
     return float(common / parts)
@@ -59,8 +67,9 @@ def schedule(end: float, every: float, dt: float, checkpoint_every: float) -> Sc
     for name, span, count in (("time.end", end, steps), ("output.every", every, frame_steps)):
         if count < 1 or abs(count * dt - span) > 1e-9 * span:
             below = max(1, math.floor(span / dt)) * dt
-            raise InputError(
-                f"{name} = {span!r}: must be a multiple of dt = {dt!r}, "
-                f"for example {below:.12g} or {below + dt:.12g}"
+            raise Misfit(
+                name,
+                f" = {span!r}: must be a multiple of dt = {dt!r}, "
+                f"for example {below:.12g} or {below + dt:.12g}",
             )
     return Schedule(dt, steps, frame_steps, max(1, round(checkpoint_every / dt)))

@@ -65,11 +65,11 @@ def test_equations_equal_those_in_euler_angles():
     """The quaternion form follows the heavy-top equations in (psi, theta), integrated by itself."""
     spin, tilt = 600.0, 0.5
     model = make(**{"start.spin": spin, "start.tilt": tilt, "start.precession": 3.0})
-    ratio, weight, across, axial, moment = model.coefficients(model.values)[0]
+    _, weight, across, axial, moment = model.coefficients(model.values)[0]
     assert weight == pytest.approx(2 * moment / across)
 
     def rate(y):
-        psi, theta, psi_rate, theta_rate = y
+        _, theta, psi_rate, theta_rate = y
         s, c = math.sin(theta), math.cos(theta)
         phi_rate = spin - psi_rate * c
         return np.array(

@@ -58,4 +58,4 @@ def test_root_works_first(ranks, shared_tmp):
 
 @pytest.mark.mpi
 def test_ranks_of_this_machine_are_counted(ranks):
-    assert ranks.on_this_machine == ranks.size
+    assert ranks.on_this_machine() == ranks.size

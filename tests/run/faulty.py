@@ -11,7 +11,7 @@ import signal
 import sys
 
 from hpcsim import cli
-from hpcsim.parallel.ranks import launched_rank
+from hpcsim.parallel.launcher import launched_rank
 
 
 def act(action):

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.launch import hpcsim, messages, start
+from tests.launch import end, hpcsim, messages, start
 
 GOOD = '[case]\nname = "mine"\nmodel = "gyroscope"\n[time]\nend = 1.0\n[output]\nevery = 0.1\n'
 
@@ -142,5 +142,4 @@ def test_busy_folder(ranks, tmp_path):
         assert process.poll() is None
         assert [path.name for path in tmp_path.iterdir()] == ["run"]
     finally:
-        process.kill()
-        process.communicate()
+        end(process)

@@ -1,7 +1,6 @@
 import pytest
 
-from hpcsim.errors import InputError
-from hpcsim.time.schedule import fit_step, schedule
+from hpcsim.time.schedule import Misfit, fit_step, schedule
 
 
 @pytest.mark.parametrize(
@@ -33,13 +32,13 @@ def test_a_step_that_fits_is_not_changed_by_fitting_it_again():
     [(1.0, 2.0, 0.1), (1.0, 0.333333333, 0.01)],
 )
 def test_times_that_do_not_go_together_are_refused(end, every, wanted):
-    with pytest.raises(InputError, match=r"output\.every"):
+    with pytest.raises(Misfit, match=r"output\.every"):
         fit_step(end, every, wanted)
 
 
 def test_a_later_end_must_be_a_multiple_of_dt():
     assert schedule(4.0, 0.5, 0.25, 1.0).steps == 16
-    with pytest.raises(InputError, match=r"time\.end = 4\.1: must be a multiple of dt = 0\.25"):
+    with pytest.raises(Misfit, match=r"time\.end = 4\.1: must be a multiple of dt = 0\.25"):
         schedule(4.1, 0.5, 0.25, 1.0)
 
 
