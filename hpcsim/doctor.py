@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hpcsim.errors import FAILED, FINISHED
-from hpcsim.parallel.launcher import launched_rank
+from hpcsim.parallel.launcher import launched_rank, mpirun_environment
 
 TRIAL_SECONDS = 60
 
@@ -118,16 +117,13 @@ def parallel_write() -> str:
         raise Finding("not tried: no mpirun on the PATH")
     import h5py
 
-    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    extra = as_root if os.getuid() == 0 else {}
-    extra["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "probe.h5"
         command = ["mpirun", "-n", "2", sys.executable, "-m", "hpcsim.parallel.probe", str(path)]
         try:
             done = subprocess.run(
                 command,
-                env=os.environ | extra,
+                env=mpirun_environment(),
                 timeout=TRIAL_SECONDS,
                 capture_output=True,
                 text=True,

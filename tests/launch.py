@@ -12,16 +12,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from hpcsim.parallel.launcher import mpirun_environment
+
 HPCSIM = [sys.executable, "-m", "hpcsim"]
 LIMIT_SECONDS = 120
-
-
-def environment():
-    """The environment for mpirun: also as root, also with more ranks than cores."""
-    extra = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1"}
-    if os.getuid() == 0:
-        extra |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return os.environ | extra
 
 
 def command(ranks, *args, program=HPCSIM):
@@ -35,7 +29,7 @@ def hpcsim(*args, ranks=1, cwd=None, program=HPCSIM, timeout=LIMIT_SECONDS):
     return subprocess.run(
         command(ranks, *args, program=program),
         cwd=cwd,
-        env=environment(),
+        env=mpirun_environment(),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -47,7 +41,7 @@ def start(*args, ranks=1, cwd=None, program=HPCSIM):
     return subprocess.Popen(
         command(ranks, *args, program=program),
         cwd=cwd,
-        env=environment(),
+        env=mpirun_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -108,13 +108,18 @@ def make_advance(rate: Callable[..., None]) -> Callable[..., None]:
                 rate(t, y, p, slopes[0])
                 for i in range(1, stages):
                     for d in range(dofs):
-                        for lane in range(LANES):
-                            inner[d, lane] = y[d, lane]
+                        begun = False
                         for j in range(i):
                             weight = dt * a[i, j]
-                            if weight != 0.0:
+                            if weight != 0.0 and begun:
                                 for lane in range(LANES):
                                     inner[d, lane] += weight * slopes[j, d, lane]
+                            elif weight != 0.0:
+                                begun = True
+                                for lane in range(LANES):
+                                    inner[d, lane] = y[d, lane] + weight * slopes[j, d, lane]
+                        if not begun:
+                            inner[d] = y[d]
                     rate(t + c[i] * dt, inner, p, slopes[i])
                 for d in range(dofs):
                     for j in range(stages):

@@ -46,10 +46,9 @@ def add_dataset(
     shape: tuple[int, ...],
     dtype: np.dtype,
     attributes: Attributes,
-    chunks: tuple[int, ...] | None = None,
 ) -> h5py.Dataset:
-    """A dataset that is not filled beforehand, with its attributes."""
-    dataset = file.create_dataset(name, shape, dtype, chunks=chunks, fill_time="never")
+    """A contiguous dataset (docs/output.md says why) with its attributes, not filled beforehand."""
+    dataset = file.create_dataset(name, shape, dtype, fill_time="never")
     for key, value in attributes.items():
         dataset.attrs[key] = value
     return dataset

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 32 << 20  # per rank
 MOST_FRAMES = 1024  # in a segment
 PIECE_BYTES = 8 << 20  # what is copied at once when gathering
-CHUNK_BYTES = 1 << 20
 
 CONSTANTS = "constants.h5"
 
@@ -194,14 +193,7 @@ def gather(run: Path, attributes: Attributes, ranks: Ranks) -> None:
                         continue
                     if index == 0:
                         shape = (total, *dataset.shape[1:])
-                        add_dataset(
-                            output,
-                            name,
-                            shape,
-                            dataset.dtype,
-                            dataset.attrs,
-                            chunk_shape(shape, dataset.dtype),
-                        )
+                        add_dataset(output, name, shape, dataset.dtype, dataset.attrs)
                     for piece in pieces(dataset, sealed.count):
                         turn += 1
                         if turn % ranks.size == ranks.rank:
@@ -230,8 +222,3 @@ def pieces(dataset: h5py.Dataset, count: int) -> Iterator[slice]:
     step = max(1, PIECE_BYTES // frame)
     for start in range(0, count, step):
         yield slice(start, min(start + step, count))
-
-
-def chunk_shape(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...] | None:
-    """Contiguous for now."""
-    return None

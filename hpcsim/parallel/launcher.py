@@ -1,4 +1,4 @@
-"""What a launcher tells a process about itself, before MPI is started."""
+"""Launchers: what they tell a process about itself, and how mpirun is started from here."""
 
 from __future__ import annotations
 
@@ -16,3 +16,11 @@ def launched_rank() -> int | None:
     if os.environ.get("SLURM_STEP_ID", "").isdigit() and "SLURM_PROCID" in os.environ:
         return int(os.environ["SLURM_PROCID"])
     return None
+
+
+def mpirun_environment() -> dict[str, str]:
+    """What mpirun needs: one thread per rank, more ranks than cores allowed, root allowed."""
+    extra = {"OMP_NUM_THREADS": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    if os.getuid() == 0:
+        extra |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return os.environ | extra

@@ -12,7 +12,8 @@ import pytest
 import hpcsim as package
 from hpcsim import api, models
 from hpcsim.errors import InputError
-from tests.launch import command, environment, hpcsim, messages
+from hpcsim.parallel.launcher import mpirun_environment
+from tests.launch import command, hpcsim, messages
 
 QUICK = ["--set", "time.end=0.05", "--set", "ensemble.members=16", "--set", "start.spin=600",
          "--set", "start.tilt={range = [0.2, 1.0]}"]  # fmt: skip
@@ -234,7 +235,7 @@ def test_one_rank_compiles_and_the_others_load(tmp_path):
     )
     arguments = command(3, "run", "gyroscope", *QUICK, "--out", tmp_path / "run",
                         program=[sys.executable, "-c", code])  # fmt: skip
-    fresh = environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    fresh = mpirun_environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = subprocess.run(arguments, env=fresh, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     lines = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
@@ -243,7 +244,7 @@ def test_one_rank_compiles_and_the_others_load(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
     (tmp_path / "file").touch()
-    closed = environment() | {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache")}
+    closed = mpirun_environment() | {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache")}
     arguments = command(1, "run", "gyroscope", *QUICK, "--out", tmp_path / "run")
     done = subprocess.run(arguments, env=closed, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -29,7 +29,7 @@ PLACES = {
     "frame": (f"{TOP}.frame", 5),
     "writer of frames": ("hpcsim.output.segments:write_share", 9),
     "writer of checkpoints": ("hpcsim.output.checkpoint:write_share", 3),
-    "gathering": ("hpcsim.output.segments:chunk_shape", 2),
+    "gathering": ("hpcsim.output.segments:pieces", 2),
     "figures": (f"{TOP}.figures", 1),
 }
 
