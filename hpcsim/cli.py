@@ -44,7 +44,7 @@ def hpcsim() -> None:
 
 def main() -> None:
     """Entry point: run the command, print errors once, leave with the same code on every rank."""
-    sys.exit(call(sys.argv[1:]))
+    sys.exit(call(sys.argv[1:] or ["--help"]))
 
 
 def call(args: list[str]) -> int:

@@ -117,6 +117,8 @@ def parallel_write() -> str:
         raise Finding("not tried: no mpirun on the PATH")
     import h5py
 
+    if not h5py.get_config().mpi:
+        raise Finding("not tried: h5py is serial, see HDF5")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "probe.h5"
         command = ["mpirun", "-n", "2", sys.executable, "-m", "hpcsim.parallel.probe", str(path)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -273,12 +274,15 @@ class Simulation:
             "case_toml": self.text,
         }
         gather(self.folder.path, attributes, self.ranks)
+        if code == DIVERGED:
+            self.model.frame()  # so that the drifts tell how far it went
         done = self.step - self.first_step
         figures = self.model.figures(Run(self.folder.path))
         if done:
             figures["steps_per_second"] = done / self.loop_seconds
         if self.ranks.is_root:
             self._summarise(STATUS[code], code, figures)
+        self.ranks.barrier()  # whoever reads the folder now finds it complete
         say = self.terminal.say
         spent = duration(time.monotonic() - self.began)
         if code == FINISHED:
@@ -286,10 +290,10 @@ class Simulation:
         elif code == STOPPED:
             say(
                 f"stopped at step {self.step}, t = {self.plan.time(self.step):g} s: {self.reason}; "
-                f"go on with: hpcsim run {case.name} --restart --out {self.folder.path}"
+                f"go on with: hpcsim run {case.name} --restart --out {shlex.quote(str(self.folder.path))}"
             )
         else:
-            say(f"diverged: {self.reason}; the last good state is saved")
+            say(f"diverged: {self.reason}; the last good state is saved, --force starts anew")
         for name, figure in figures.items():
             say(f"  {name} = {figure:.10g}")
 

@@ -24,7 +24,7 @@ def describe(job: Job, path: Path, ranks: Ranks, terminal: Terminal) -> int:
     frames = plan.steps // plan.frame_steps + 1
     frame_bytes = sum(int(np.prod(s.shape)) * s.local.itemsize for s in model.frame().values())
     seconds = seconds_per_step(model, ranks)
-    say(f"{case.case.name}: model {case.case.model}, {ranks.size} ranks, would run in {path}")
+    say(f"{case.case.name}: model {case.case.model}, ranks {ranks.size}, would run in {path}")
     if path.exists() and any(path.iterdir()):
         say("  note: that folder is not empty: --restart, --force or another --out will be needed")
     for note in job.notes:

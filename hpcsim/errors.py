@@ -32,9 +32,9 @@ class StorageError(HpcsimError):
     """A file could not be written or read: disk full, quota, read-only, damaged."""
 
 
-def nearest(word: str, known: list[str]) -> str:
+def nearest(word: str, known: list[str], cutoff: float = 0.6) -> str:
     """The known name closest to a misspelt one, as a phrase; empty when none is close."""
     import difflib
 
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
     return f"; did you mean {close[0]}?" if close else ""

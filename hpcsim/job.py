@@ -15,6 +15,7 @@ from hpcsim.case.schema import Case
 from hpcsim.errors import InputError, nearest
 from hpcsim.models.interface import Model
 from hpcsim.output import checkpoint
+from hpcsim.output.segments import BUFFER_BYTES
 from hpcsim.time.schedule import Misfit, Schedule, fit_step, schedule
 
 #: What may change when a run goes on.
@@ -45,6 +46,10 @@ def new_job(name: str, changes: Mapping[str, Any] | Sequence[str], ranks: int) -
     wanted = automatic if isinstance(given, str) else given
     with blaming(source):
         dt = fit_step(case.time.end, case.output.every, wanted)
+    if given != "auto" and dt > automatic * (1 + 1e-9):
+        notes.append(
+            f'dt = {dt:g} is above {automatic:.3g}, what "auto" would take: mind the drifts'
+        )
     if given != "auto" and dt < wanted * (1 - 1e-9):
         notes.append(f"dt = {dt:.12g} instead of {wanted:g}: it divides output.every and time.end")
     saves = case.output.checkpoint_every
@@ -65,13 +70,14 @@ def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], rank
     if forbidden:
         raise InputError(
             *(
-                f"--set {key}: cannot change on --restart{nearest(key, list(CHANGEABLE))} "
+                f"--set {key}: cannot change on --restart{nearest(key, list(CHANGEABLE), 0.85)} "
                 f"(only {', '.join(CHANGEABLE)} can)"
                 for key in forbidden
             )
         )
     case = check(source)
-    job = settled_job(case, models.load(case.case.model), source, [], ranks)
+    notes = [f"the case is the one of the folder, {path}"]
+    job = settled_job(case, models.load(case.case.model), source, notes, ranks)
     saved = checkpoint.paths(folder / "checkpoints")
     reached = max((checkpoint.step_of(path) for path in saved), default=0)
     if reached > job.schedule.steps:
@@ -91,10 +97,10 @@ def settled_job(case: Case, kind: type[Model], source: Source, notes: list[str],
         )
     with blaming(source):
         plan = schedule(case.time.end, every, dt, saves)
-    memory, free = kind.memory(case, ranks), available_memory()
+    memory, free = kind.memory(case, ranks) + BUFFER_BYTES, available_memory()
     if memory * ranks > free:
         raise InputError(
-            f"{source.file}: needs {memory * ranks / 2**30:.3g} GiB for {ranks} ranks on this "
+            f"{source.file}: needs {memory * ranks / 2**30:.3g} GiB on {ranks} rank(s) of this "
             f"machine, which has {free / 2**30:.3g} GiB free; make it smaller or use more machines"
         )
     return Job(case, kind, plan, kind.time_limits(case), memory, tuple(notes))

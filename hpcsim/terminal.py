@@ -82,7 +82,7 @@ class Progress:
 def duration(seconds: float) -> str:
     """Seconds in words: 4.2 s, 3 min 10 s, 2 h 5 min."""
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     if seconds < 3600:
         return f"{int(seconds // 60)} min {int(seconds % 60)} s"
     if seconds == float("inf"):

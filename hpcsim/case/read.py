@@ -27,6 +27,7 @@ class Source:
     tables: dict[str, Any]
     file: str
     said: dict[tuple[str, ...], str]
+    written: frozenset[str]  # tables that the file itself has
 
     def place(self, location: Sequence[str | int]) -> str:
         """The file or option that set the key at `location`."""
@@ -34,6 +35,9 @@ class Source:
         for length in range(len(path), 0, -1):
             if path[:length] in self.said:
                 return self.said[path[:length]]
+        for key, origin in self.said.items():
+            if key[: len(path)] == path and path[0] not in self.written:
+                return origin
         return self.file
 
 
@@ -61,7 +65,8 @@ def load(name: str) -> Source:
             f"{name}: no such case or file{nearest(name, list(builtin))} "
             "('hpcsim cases' lists the built-in ones; a file ends in .toml)"
         )
-    return Source(parse(path, shown), shown, {})
+    tables = parse(path, shown)
+    return Source(tables, shown, {}, frozenset(tables))
 
 
 def parse(path: Path, shown: str) -> dict[str, Any]:
@@ -207,7 +212,9 @@ def describe(
         return f"{start}: missing {'table' if len(location) == 1 else 'key'}"
     allowed, hint = [], ""
     for error in errors:
-        if error["type"] == "literal_error":
+        if error["type"] in ("model_type", "model_attributes_type"):
+            allowed.append("a table")
+        elif error["type"] == "literal_error":
             names = re.findall(r"'([^']*)'", error["ctx"]["expected"])
             hint = hint or nearest(str(error["input"]), names)
             allowed.append(f"one of {', '.join(names)}" if len(names) > 1 else f'"{names[0]}"')

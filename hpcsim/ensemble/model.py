@@ -42,9 +42,7 @@ class EnsembleOutput(Output):
 class Members(Table):
     """Table [ensemble]."""
 
-    members: int = key(
-        1, "number of members; set by the parameters if one is a grid", ge=1, le=10**9
-    )
+    members: int = key(1, "number of members; a grid among the parameters sets it", ge=1, le=10**9)
     seed: int = key(0, "seed of the random parameters", ge=0, lt=2**64)
 
 
@@ -53,7 +51,11 @@ class EnsembleCase(Case):
 
     time: EnsembleTime = Field(description="Time")
     output: EnsembleOutput = Field(description="Output")
-    ensemble: Members = table(Members, "Members")
+    ensemble: Members = table(
+        Members,
+        "Members. A number below that may vary is written as 1.5, {range = [a, b]}, {random = [a, b]}, "
+        "{list = [...]}, or {grid = [a, b, n]} (grids multiply)",
+    )
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Ensemble:
             if parameter.kind == "list" and len(parameter.values) != members
         }
         return [
-            (name, f" lists {length} values: must be {members}, one per member")
+            (name, f" lists {length} values: must be {members}, as many as ensemble.members")
             for name, length in wrong.items()
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 from hpcsim.output import checkpoint
@@ -31,7 +32,7 @@ def describe(folder: Path, as_json: bool) -> str:
     lines = [
         f"{folder}: {summary['case']} (model {summary['model']}), {status}",
         f"  steps {summary['steps']}, t = {summary['time']:g} s of {run.case['time']['end']:g} s, "
-        f"{summary['ranks']} ranks, {summary['wall_seconds']:.1f} s of wall time",
+        f"ranks {summary['ranks']}, {summary['wall_seconds']:.1f} s of wall time",
         f"  checkpoints: {', '.join(saved) or 'none'}",
     ]
     if recorded is not None:
@@ -43,5 +44,7 @@ def describe(folder: Path, as_json: bool) -> str:
         lines.append(f"    /{name}  ({dims})  [{array.attributes['units']}]")
     lines += [f"  {name} = {value:.10g}" for name, value in summary["figures"].items()]
     if status in ("killed", "stopped"):
-        lines.append(f"  go on with: hpcsim run {summary['case']} --restart --out {folder}")
+        lines.append(
+            f"  go on with: hpcsim run {summary['case']} --restart --out {shlex.quote(str(folder))}"
+        )
     return "\n".join(lines)

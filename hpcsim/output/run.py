@@ -164,6 +164,9 @@ class Run:
             )
         return self.arrays[path]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
     def __contains__(self, path: str) -> bool:
         return path.strip("/") in self.arrays
 

@@ -180,4 +180,4 @@ def test_changes_may_be_a_mapping():
 def test_a_list_must_be_as_long_as_the_ensemble():
     changes = ["ensemble.members=3", "start.tilt=1", "start.spin={list = [1, 2]}"]
     (line,) = errors("gyroscope", changes)
-    assert "start.spin lists 2 values: must be 3, one per member" in line
+    assert "start.spin lists 2 values: must be 3, as many as ensemble.members" in line
