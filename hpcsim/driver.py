@@ -15,11 +15,11 @@ import numpy as np
 
 import hpcsim
 from hpcsim.case.show import as_toml
-from hpcsim.errors import DIVERGED, FAILED, FINISHED, STOPPED
+from hpcsim.errors import DIVERGED, FINISHED, STOPPED
 from hpcsim.job import Job, new_job, restarted_job
 from hpcsim.models.interface import Model
 from hpcsim.output import checkpoint
-from hpcsim.output.folder import RunFolder
+from hpcsim.output.folder import RunFolder, free_name
 from hpcsim.output.hdf5 import require_parallel
 from hpcsim.output.run import Run
 from hpcsim.output.segments import Recorder, drop_after, gather
@@ -27,7 +27,7 @@ from hpcsim.parallel import signals
 from hpcsim.parallel.ranks import Ranks
 from hpcsim.terminal import Terminal, duration
 
-STATUS = {FINISHED: "finished", DIVERGED: "diverged", STOPPED: "stopped", FAILED: "failed"}
+STATUS = {FINISHED: "finished", DIVERGED: "diverged", STOPPED: "stopped"}
 #: A signal or the wall limit is noticed after this much work at most.
 STRIDE_SECONDS = 0.2
 #: A run that is still going lets others see its frames after this time at the latest.
@@ -55,9 +55,9 @@ def decide(order: Order, ranks: Ranks) -> tuple[Job, RunFolder]:
 
     def work() -> Job:
         if order.restart:
-            job = restarted_job(path, order.changes, here)
+            job = restarted_job(path, order.changes, ranks.size, here)
         else:
-            job = new_job(order.case, order.changes, here)
+            job = new_job(order.case, order.changes, ranks.size, here)
         RunFolder(path).check_free(order.restart, order.force)
         return job
 
@@ -98,6 +98,7 @@ class Simulation:
         self.reason = ""
         self.loop_seconds = 0.0
         self.first_step = 0
+        self.old_speed = folder.old_figure("steps_per_second")
 
     def run(self, restart: bool) -> int:
         """Set up, loop, gather, sum up; the exit code."""
@@ -128,7 +129,8 @@ class Simulation:
         """Take the newest good checkpoint when restarting, and open the recorder there."""
         state = self.model.state()
         axes = {name: share.axis for name, share in state.items()}
-        saved = None
+        saved: checkpoint.Checkpoint | None = None
+        damaged: list[str] = []
         if restart:
             saved, damaged = checkpoint.newest_good(self.folder.checkpoints, axes, self.ranks)
             for line in damaged:
@@ -141,15 +143,29 @@ class Simulation:
                 f"restart from {saved.path.name}, t = {self.plan.time(self.step):g} s"
             )
         elif restart:
-            self.terminal.say("no checkpoint: starting anew")
+            self.terminal.say(f"no {'good ' if damaged else ''}checkpoint: starting anew")
         self.first_step = self.step
         if self.ranks.is_root:
-            drop_after(self.folder.segments, self.step if saved else -1)
-            if not saved:
-                (self.folder.path / "output.h5").unlink(missing_ok=True)
+            self._clear_up(bool(saved), bool(damaged))
         self.ranks.barrier()
         self.recorder = Recorder(self.folder.segments, self.model.quantities, self.ranks, frames)
         self.recorder.write_constants(self.model.constants())
+
+    def _clear_up(self, saved: bool, damaged: bool) -> None:
+        """Remove what will be computed again; set aside what perhaps cannot."""
+        folder = self.folder
+        for path in folder.path.rglob("*.part"):
+            path.unlink(missing_ok=True)
+        for path in checkpoint.paths(folder.checkpoints):
+            if not saved or checkpoint.step_of(path) > self.step:
+                path.rename(path.with_name(path.name + ".damaged"))
+        output = folder.path / "output.h5"
+        if not saved and (damaged or output.exists()):
+            for path in (output, folder.segments):
+                if path.exists():
+                    path.rename(free_name(path))
+            folder.segments.mkdir()
+        drop_after(folder.segments, self.step if saved else -1)
 
     # ---- the loop ----
 
@@ -158,14 +174,20 @@ class Simulation:
         progress = self.terminal.progress(self.step, plan.steps, plan.dt)
         pace = 1
         sealed = kept = start = time.monotonic()
-        self._keep()
+        seal_due, keep_due = False, True
         code = FINISHED
         while True:
             if self.step == self.recorder.frames * plan.frame_steps:
-                self.recorder.record(plan.time(self.step), model.frame())
-                if self.recorder.full:
-                    self.recorder.seal(self.step)
-            if self.step >= plan.steps:
+                with np.errstate(all="ignore"):
+                    self.recorder.record(plan.time(self.step), model.frame())
+            # Only here, behind the frame of this step: a segment is named by its last step.
+            if self.recorder.full or seal_due:
+                self.recorder.seal(self.step)
+                sealed = time.monotonic()
+            if keep_due:
+                self._keep()
+                kept = time.monotonic()
+            if self.step >= plan.steps or code != FINISHED:
                 break
             if self.step > self.first_step and self.step % plan.checkpoint_steps == 0:
                 self._save()
@@ -185,28 +207,18 @@ class Simulation:
                 now - kept,
             )
             if failed:
-                self.reason = self._find_last_good(self.ranks.first(trouble))
+                self.reason = self._find_last_good(self.ranks.first(trouble), self.step + count)
                 code = DIVERGED
                 break
             self.step += count
             progress.show(self.step)
-            pace = min(
-                max(1, int(STRIDE_SECONDS / max(cost, 1e-9))), 4 * count if count == pace else pace
-            )
-            if signal:
-                self.reason = f"{signals.name(int(signal))} received"
+            fitting = max(1, int(STRIDE_SECONDS / max(cost, 1e-9)))
+            pace = min(fitting, 4 * count if count == pace else pace)
+            seal_due, keep_due = unsealed > SEAL_SECONDS, unkept > KEEP_SECONDS
+            if self.step < plan.steps and (signal or out_of_time):
+                limit = f"wall-time limit of {self.job.case.time.wall_limit:g} s"
+                self.reason = f"{signals.name(int(signal))} received" if signal else limit
                 code = STOPPED
-                break
-            if out_of_time:
-                self.reason = f"wall-time limit of {self.job.case.time.wall_limit:g} s"
-                code = STOPPED
-                break
-            if unsealed > SEAL_SECONDS:
-                self.recorder.seal(self.step)
-                sealed = time.monotonic()
-            if unkept > KEEP_SECONDS:
-                self._keep()
-                kept = time.monotonic()
         self.loop_seconds = time.monotonic() - start
         progress.close()
         self._save()
@@ -220,24 +232,24 @@ class Simulation:
         self.kept_step = self.step
         self.kept = {name: share.local.copy() for name, share in self.model.state().items()}
 
-    def _find_last_good(self, trouble: str) -> str:
+    def _find_last_good(self, trouble: str, seen: int) -> str:
         """Go back to the kept state, find the step that failed, and end just before it."""
-        bad = self._replay(self.kept_step, None)
+        bad = self._replay(seen, watch=True)
         self.step = bad - 1
-        self._replay(self.kept_step, self.step)
+        self._replay(self.step, watch=False)
         when = f"step {bad}, t = {self.plan.time(bad):g} s, dt = {self.plan.dt:g} s"
         return f"{trouble} (it happened in {when})"
 
-    def _replay(self, first: int, last: int | None) -> int:
-        """Repeat the steps after the kept one, to `last` or to one that fails; where it ended."""
+    def _replay(self, last: int, watch: bool) -> int:
+        """Repeat the steps after the kept one, to `last` or one that fails; where it ended."""
         self.model.restore(self.kept)
-        step = first
-        while step != last:
+        step = self.kept_step
+        while step < last:
             self.model.advance(step, 1)
             step += 1
-            if last is None and self.ranks.vote(bool(self.model.trouble()))[0]:
+            if watch and self.ranks.vote(bool(self.model.trouble()))[0]:
                 break
-            if step % self.plan.frame_steps == 0:
+            if step % self.plan.frame_steps == 0 and step < last + (not watch):
                 self.model.frame()  # for the tallies that frames keep
         return step
 
@@ -275,11 +287,14 @@ class Simulation:
         }
         gather(self.folder.path, attributes, self.ranks)
         if code == DIVERGED:
-            self.model.frame()  # so that the drifts tell how far it went
+            with np.errstate(all="ignore"):
+                self.model.frame()  # so that the drifts tell how far it went
         done = self.step - self.first_step
-        figures = self.model.figures(Run(self.folder.path))
-        if done:
-            figures["steps_per_second"] = done / self.loop_seconds
+        with np.errstate(all="ignore"):
+            figures = self.model.figures(Run(self.folder.path))
+        speed = done / self.loop_seconds if done else self.old_speed
+        if speed:
+            figures["steps_per_second"] = speed
         if self.ranks.is_root:
             self._summarise(STATUS[code], code, figures)
         self.ranks.barrier()  # whoever reads the folder now finds it complete
@@ -288,10 +303,9 @@ class Simulation:
         if code == FINISHED:
             say(f"finished: {self.step} steps, t = {self.plan.time(self.step):g} s, in {spent}")
         elif code == STOPPED:
-            say(
-                f"stopped at step {self.step}, t = {self.plan.time(self.step):g} s: {self.reason}; "
-                f"go on with: hpcsim run {case.name} --restart --out {shlex.quote(str(self.folder.path))}"
-            )
+            again = f"hpcsim run {case.name} --restart --out {shlex.quote(str(self.folder.path))}"
+            where = f"step {self.step}, t = {self.plan.time(self.step):g} s"
+            say(f"stopped at {where}: {self.reason}; go on with: {again}")
         else:
             say(f"diverged: {self.reason}; the last good state is saved, --force starts anew")
         for name, figure in figures.items():

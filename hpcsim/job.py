@@ -34,8 +34,10 @@ class Job:
     notes: tuple[str, ...]
 
 
-def new_job(name: str, changes: Mapping[str, Any] | Sequence[str], ranks: int) -> Job:
-    """The job of a built-in case or file; `ranks` are those that share this machine."""
+def new_job(
+    name: str, changes: Mapping[str, Any] | Sequence[str], ranks: int = 1, here: int = 1
+) -> Job:
+    """The job of a built-in case or file on so many ranks, of which `here` are on this machine."""
     source = load(name)
     apply_changes(source, changes)
     case = check(source)
@@ -56,10 +58,12 @@ def new_job(name: str, changes: Mapping[str, Any] | Sequence[str], ranks: int) -
     if saves == "auto":
         saves = case.time.end / 10
     case = changed(case, {"time": {"dt": dt}, "output": {"checkpoint_every": saves}})
-    return settled_job(case, kind, source, notes, ranks)
+    return settled_job(case, kind, source, notes, ranks, here)
 
 
-def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], ranks: int) -> Job:
+def restarted_job(
+    folder: Path, changes: Mapping[str, Any] | Sequence[str], ranks: int, here: int
+) -> Job:
     """The job of a run folder that goes on; only a few keys may change."""
     path = folder / "case.toml"
     if not path.is_file():
@@ -77,7 +81,7 @@ def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], rank
         )
     case = check(source)
     notes = [f"the case is the one of the folder, {path}"]
-    job = settled_job(case, models.load(case.case.model), source, notes, ranks)
+    job = settled_job(case, models.load(case.case.model), source, notes, ranks, here)
     saved = checkpoint.paths(folder / "checkpoints")
     reached = max((checkpoint.step_of(path) for path in saved), default=0)
     if reached > job.schedule.steps:
@@ -88,7 +92,9 @@ def restarted_job(folder: Path, changes: Mapping[str, Any] | Sequence[str], rank
     return job
 
 
-def settled_job(case: Case, kind: type[Model], source: Source, notes: list[str], ranks: int) -> Job:
+def settled_job(
+    case: Case, kind: type[Model], source: Source, notes: list[str], ranks: int, here: int
+) -> Job:
     """The job of a case that leaves nothing open, if it fits in memory."""
     every, dt, saves = case.output.every, case.time.dt, case.output.checkpoint_every
     if isinstance(dt, str) or isinstance(saves, str):
@@ -98,9 +104,9 @@ def settled_job(case: Case, kind: type[Model], source: Source, notes: list[str],
     with blaming(source):
         plan = schedule(case.time.end, every, dt, saves)
     memory, free = kind.memory(case, ranks) + BUFFER_BYTES, available_memory()
-    if memory * ranks > free:
+    if memory * here > free:
         raise InputError(
-            f"{source.file}: needs {memory * ranks / 2**30:.3g} GiB on {ranks} rank(s) of this "
+            f"{source.file}: needs {memory * here / 2**30:.3g} GiB on {here} rank(s) of this "
             f"machine, which has {free / 2**30:.3g} GiB free; make it smaller or use more machines"
         )
     return Job(case, kind, plan, kind.time_limits(case), memory, tuple(notes))

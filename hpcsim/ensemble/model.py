@@ -53,8 +53,8 @@ class EnsembleCase(Case):
     output: EnsembleOutput = Field(description="Output")
     ensemble: Members = table(
         Members,
-        "Members. A number below that may vary is written as 1.5, {range = [a, b]}, {random = [a, b]}, "
-        "{list = [...]}, or {grid = [a, b, n]} (grids multiply)",
+        "Members. What may vary below is a number, {range = [a, b]}, {random = [a, b]}, "
+        "{list = [...]} or {grid = [a, b, n]}; grids multiply",
     )
 
 

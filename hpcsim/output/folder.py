@@ -86,7 +86,7 @@ class RunFolder:
         self.check_free(restart, force)
         try:
             if force and self.path.exists() and any(self.path.iterdir()):
-                self.path.rename(self.aside())
+                self.path.rename(free_name(self.path))
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.segments.mkdir(exist_ok=True)
         except OSError as problem:
@@ -117,13 +117,6 @@ class RunFolder:
                 self._log.close()
             self._log = None
 
-    def aside(self) -> Path:
-        """A free name beside this folder for what it held: NAME.1, NAME.2, …"""
-        number = 1
-        while (name := self.path.with_name(f"{self.path.name}.{number}")).exists():
-            number += 1
-        return name
-
     # ---- log and summary ----
 
     def log(self, rank: int, text: str) -> None:
@@ -134,6 +127,12 @@ class RunFolder:
             with contextlib.suppress(OSError):
                 self._log.write(lines)
 
+    def old_figure(self, name: str) -> float | None:
+        """A figure of the summary that an earlier call left in the folder."""
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            return float(json.loads((self.path / "summary.json").read_text())["figures"][name])
+        return None
+
     def write_case(self, text: str) -> None:
         """Put the resolved case beside the results."""
         write_text(self.case_path, text)
@@ -141,3 +140,11 @@ class RunFolder:
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Replace the summary."""
         write_text(self.path / "summary.json", json.dumps(summary, indent=2) + "\n")
+
+
+def free_name(path: Path) -> Path:
+    """A free name beside a path for setting it aside: NAME.1, NAME.2, …"""
+    number = 1
+    while (name := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    return name

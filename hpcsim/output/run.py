@@ -52,7 +52,7 @@ class LazyArray:
         if index and index[0] is Ellipsis:
             index = (slice(None),) * (self.ndim - len(index) + 1) + index[1:]
         if self.ndim == 0 or not self._framed:
-            return self._read(self._parts[0][0], index)
+            return self._read(self._parts[0][0], ())[index]
         first = index[0] if index else slice(None)
         rest = index[1:]
         if isinstance(first, int | np.integer):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import h5py
 import numpy as np
 
+from hpcsim.errors import StorageError
 from hpcsim.output.hdf5 import Attributes, add_dataset, sealing, write_share
 from hpcsim.parallel.share import Share
 
@@ -174,6 +175,8 @@ def gather(run: Path, attributes: Attributes, ranks: Ranks) -> None:
     """Make `output.h5` of all sealed frames and the constants, then let the segments go."""
     files = ranks.share(sealed_frames(run) if ranks.is_root else [])
     total = sum(sealed.count for sealed in files)
+    if total != (files[-1].first + files[-1].count if files else 0):
+        raise StorageError(f"{run}: some frames are missing between its segments")
     ranks.barrier()
     with sealing(run / "output.h5", ranks) as output:
         output.attrs["first"] = 0

@@ -29,9 +29,9 @@ def ending_all(ranks: Ranks, terminal: Terminal) -> Iterator[None]:
     """
     try:
         yield
-    except InputError:
-        raise  # found on rank 0 and raised on every rank, before any work
     except BaseException as problem:
+        if isinstance(problem, InputError) and terminal.folder is None:
+            raise  # found on rank 0 and raised on every rank, before any work
         if ranks.size > 1 and not ranks.is_root:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the launcher ends those that wait
             time.sleep(COURTESY_SECONDS)

@@ -192,3 +192,23 @@ def test_auto_step_resolves_the_fastest_motion():
     nutation_rate = 2.9452431127404317e-05 * 800 / 5.448699758569799e-04
     assert job.schedule.dt <= 2 * math.pi / nutation_rate / 100
     assert job.schedule.dt == job.case.time.dt
+
+
+def test_a_vertical_momentum_of_zero_has_a_sensible_scale():
+    """A horizontal top has L_z = 0 but for rounding: its drift is measured by the whole L."""
+    model = make(**{"start.tilt": math.pi / 2})
+    model.advance(0, 2000)
+    model.frame()
+    assert model._drift()[1] < 1e-10
+
+
+def test_without_gravity_there_is_no_nutation_to_report(tmp_path):
+    changes = {"top.gravity": 0.0, "time.end": 0.5}
+    figures = hpcsim.run("gyroscope", changes, out=tmp_path / "run", quiet=True).summary["figures"]
+    assert not any(name.startswith("nutation") for name in figures)
+
+
+def test_a_run_shorter_than_a_nutation_claims_nothing_about_it(tmp_path):
+    changes = {"time.end": 0.1, "output.every": 0.005}
+    figures = hpcsim.run("gyroscope", changes, out=tmp_path / "run", quiet=True).summary["figures"]
+    assert not any(name.startswith("nutation") for name in figures)

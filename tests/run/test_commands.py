@@ -188,6 +188,10 @@ def test_python_functions_as_documented(tmp_path):
     assert run.summary["status"] == "finished"
     assert run.case["time"]["end"] == 0.05
     assert run.series["t"].shape == (11,)
+    assert "ensemble/state" in list(run)
+    np.testing.assert_array_equal(
+        run["ensemble/parameters/spin"][::-1], run.ensemble["parameters/spin"][:][::-1]
+    )
     assert package.open_run(tmp_path / "g").series["drift_energy"][-1] < 1e-10
     with pytest.raises(InputError, match="did you mean end"):
         package.run("gyroscope", {"time.ned": 1}, out=tmp_path / "h")
@@ -199,6 +203,8 @@ def test_python_functions_as_documented(tmp_path):
 def test_python_functions_under_mpirun(ranks, shared_tmp):
     run = package.run("gyroscope", {"time.end": 0.05}, out=shared_tmp / "g", quiet=True)
     assert run.summary["ranks"] == ranks.size
+    assert run.summary["status"] == "finished"
+    assert run.summary["figures"]["drift_energy"] < 1e-10
     assert run["ensemble/state"].shape == (11, 256, 8)
     ranks.barrier()
     with pytest.raises(InputError, match="not empty"):
@@ -226,20 +232,21 @@ def test_a_serial_h5py_serves_one_rank_and_refuses_more(tmp_path):
 def test_one_rank_compiles_and_the_others_load(tmp_path):
     """In a fresh cache rank 0 misses and the others hit."""
     code = (
-        "from hpcsim import cli; from hpcsim.models.tops.gyroscope import Gyroscope;"
-        "from hpcsim.parallel.launcher import launched_rank; import sys;"
-        "code = cli.call(sys.argv[1:]); stats = Gyroscope.advance_members.stats;"
-        "hits, misses = stats.cache_hits.values(), stats.cache_misses.values();"
-        "print('rank', launched_rank(), sum(hits), sum(misses));"
+        "import sys, pathlib; from hpcsim import cli;"
+        "from hpcsim.models.tops.gyroscope import Gyroscope;"
+        "from hpcsim.parallel.launcher import launched_rank;"
+        "code = cli.call(sys.argv[2:]); stats = Gyroscope.advance_members.stats;"
+        "hits, misses = sum(stats.cache_hits.values()), sum(stats.cache_misses.values());"
+        "pathlib.Path(sys.argv[1], f'rank{launched_rank()}').write_text(f'{hits} {misses}');"
         "sys.exit(code)"
     )
-    arguments = command(3, "run", "gyroscope", *QUICK, "--out", tmp_path / "run",
-                        program=[sys.executable, "-c", code])  # fmt: skip
+    program = [sys.executable, "-c", code, str(tmp_path)]
+    arguments = command(3, "run", "gyroscope", *QUICK, "--out", tmp_path / "run", program=program)
     fresh = mpirun_environment() | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = subprocess.run(arguments, env=fresh, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    lines = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
-    assert lines == ["rank 0 0 1", "rank 1 1 0", "rank 2 1 0"]
+    found = [(tmp_path / f"rank{rank}").read_text() for rank in range(3)]
+    assert found == ["0 1", "1 0", "1 0"]
 
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):

@@ -65,6 +65,21 @@ def test_a_fault_ends_all_ranks_with_one_line(place, ranks, victim, tmp_path):
         assert again.returncode == 0, again.stderr
 
 
+def test_bad_input_found_by_one_rank_in_the_run_is_no_hang(tmp_path):
+    """Reading the results back fails on rank 1 alone."""
+    code = (
+        "from hpcsim import cli, driver; from hpcsim.errors import InputError;"
+        "from hpcsim.parallel.launcher import launched_rank\n"
+        "def fail(path): raise InputError('stale')\n"
+        "if launched_rank() == 1: driver.Run = fail\n"
+        "cli.main()"
+    )
+    program = [sys.executable, "-c", code]
+    done = hpcsim("run", "gyroscope", *WORK, "--out", tmp_path / "r", ranks=3, program=program)
+    assert done.returncode == 1, done.stdout
+    assert len(messages(done)) == 1
+
+
 @pytest.mark.parametrize(("ranks", "victim"), [(1, "0"), (3, "0"), (3, "1")])
 @pytest.mark.parametrize("place", ["writer of frames", "writer of checkpoints"])
 def test_a_full_disk_is_told_in_one_line(place, ranks, victim, tmp_path):

@@ -1,6 +1,7 @@
 """The same bits on any number of ranks, after any stop, and after any restart."""
 
 import json
+import sys
 
 import h5py
 import pytest
@@ -137,3 +138,42 @@ def test_force_sets_the_old_run_aside(tmp_path):
     assert done.returncode == 0, done.stderr
     assert contents(tmp_path / "run.1" / "output.h5") == old
     assert contents(folder / "output.h5") != old
+
+
+EAGER = [
+    sys.executable,
+    "-c",
+    "from hpcsim import cli, driver; driver.SEAL_SECONDS = driver.KEEP_SECONDS = 0; cli.main()",
+]
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sealing_and_keeping_at_every_stride_changes_nothing(ranks, uncut, tmp_path):
+    folder = tmp_path / "run"
+    done = hpcsim("run", "gyroscope", *SMALL, "--out", folder, ranks=ranks, program=EAGER)
+    assert done.returncode == 0, done.stderr
+    assert contents(folder / "output.h5") == uncut
+
+
+def test_with_all_checkpoints_damaged_the_old_results_are_set_aside(uncut, tmp_path):
+    folder = tmp_path / "run"
+    assert hpcsim("run", "gyroscope", *SMALL, "--out", folder).returncode == 0
+    saved = sorted((folder / "checkpoints").iterdir())
+    for path in saved:
+        path.write_bytes(path.read_bytes()[:2000])
+    done = hpcsim("run", "gyroscope", "--restart", "--out", folder, ranks=2)
+    assert done.returncode == 0, done.stderr
+    assert "no good checkpoint: starting anew" in done.stdout
+    assert contents(folder / "output.h5") == uncut
+    assert contents(folder / "output.h5.1") == uncut
+    names = {path.name for path in (folder / "checkpoints").iterdir()}
+    assert {f"{path.name}.damaged" for path in saved} <= names
+    assert {path.name for path in saved} <= names  # written anew
+
+
+def test_a_restart_of_a_finished_run_keeps_its_speed(tmp_path):
+    folder = tmp_path / "run"
+    assert hpcsim("run", "gyroscope", *SMALL, "--out", folder).returncode == 0
+    first = json.loads((folder / "summary.json").read_text())["figures"]
+    assert hpcsim("run", "gyroscope", "--restart", "--out", folder).returncode == 0
+    assert json.loads((folder / "summary.json").read_text())["figures"] == first

@@ -120,7 +120,11 @@ def observe(y: np.ndarray, p: np.ndarray, values: np.ndarray, scales: np.ndarray
         values[1, i] = across * (w1 * g1 + w2 * g2) + axial * w3 * g3
         values[2, i] = w3
         scales[0, i] = kinetic + abs(potential)
-        scales[1, i] = abs(values[1, i])
+        whole = across * math.sqrt(w1 * w1 + w2 * w2) + axial * abs(w3)
+        vertical = abs(values[1, i])
+        scales[1, i] = (
+            vertical if vertical > 1e-6 * whole else whole
+        )  # Lz may be 0 but for rounding
         scales[2, i] = abs(w3)
 
 

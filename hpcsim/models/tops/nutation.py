@@ -86,8 +86,10 @@ def axis(state: np.ndarray) -> np.ndarray:
 
 
 def exact(constants: Integrals) -> Nutation:
-    """Nutation by the roots of the cubic and two quadratures."""
-    a, b, e, f = constants.a, constants.b, constants.e, constants.f
+    """Nutation by the roots of the cubic and two quadratures; NaN without weight."""
+    a, b, e = constants.a, constants.b, constants.e
+    heavy = constants.f > 0
+    f = np.where(heavy, constants.f, 1.0)
     with np.errstate(all="ignore"):
         # x³ + c2 x² + c1 x + c0 by the eigenvalues of its companion matrix
         companion = np.zeros((len(a), 3, 3))
@@ -101,10 +103,10 @@ def exact(constants: Integrals) -> Nutation:
         seconds = 2 * np.pi / POINTS / np.sqrt(f[:, None] * (x3[:, None] - x))
         turning = (b[:, None] - a[:, None] * x) / (1 - x**2)
         return Nutation(
-            lowest=np.arccos(np.clip(x2, -1, 1)),
-            highest=np.arccos(np.clip(x1, -1, 1)),
-            period=seconds.sum(axis=1),
-            precession=(seconds * turning).sum(axis=1),
+            lowest=np.where(heavy, np.arccos(np.clip(x2, -1, 1)), np.nan),
+            highest=np.where(heavy, np.arccos(np.clip(x1, -1, 1)), np.nan),
+            period=np.where(heavy, seconds.sum(axis=1), np.nan),
+            precession=np.where(heavy, (seconds * turning).sum(axis=1), np.nan),
         )
 
 
@@ -144,8 +146,8 @@ def observed(t: np.ndarray, state: np.ndarray, constants: Integrals) -> Nutation
     highest_x = np.fmax(np.fmax.reduce(extremes, axis=0), x.max(axis=0))
     lowest_x = np.fmin(np.fmin.reduce(extremes, axis=0), x.min(axis=0))
     return Nutation(
-        lowest=np.arccos(np.clip(highest_x, -1, 1)),
-        highest=np.arccos(np.clip(lowest_x, -1, 1)),
+        lowest=np.where(rounds > 0, np.arccos(np.clip(highest_x, -1, 1)), np.nan),
+        highest=np.where(rounds > 0, np.arccos(np.clip(lowest_x, -1, 1)), np.nan),
         period=span / rounds,
         precession=swept / rounds,
     )
