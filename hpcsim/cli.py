@@ -134,7 +134,7 @@ def run(
     with ending_all(ranks, terminal):
         if dry_run:
             job, folder = decide(order, ranks)
-            return describe(job, folder.path, ranks, terminal)
+            return describe(job, folder.path, restart, ranks, terminal)
         return execute(order, ranks, stop, terminal)[0]
 
 

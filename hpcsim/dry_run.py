@@ -16,7 +16,7 @@ from hpcsim.terminal import Terminal, duration
 TRIAL_SECONDS = 0.5
 
 
-def describe(job: Job, path: Path, ranks: Ranks, terminal: Terminal) -> int:
+def describe(job: Job, path: Path, restart: bool, ranks: Ranks, terminal: Terminal) -> int:
     """Print steps, dt and its limits, memory, output and the estimated time."""
     plan, case, say = job.schedule, job.case, terminal.say
     model: Model = job.kind(case, ranks)
@@ -25,7 +25,7 @@ def describe(job: Job, path: Path, ranks: Ranks, terminal: Terminal) -> int:
     frame_bytes = sum(int(np.prod(s.shape)) * s.local.itemsize for s in model.frame().values())
     seconds = seconds_per_step(model, ranks)
     say(f"{case.case.name}: model {case.case.model}, ranks {ranks.size}, would run in {path}")
-    if path.exists() and any(path.iterdir()):
+    if not restart and path.exists() and any(path.iterdir()):
         say("  note: that folder is not empty: --restart, --force or another --out will be needed")
     for note in job.notes:
         say(f"  note: {note}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: How long a restart waits for the last ranks of a killed run to be gone.
 PATIENCE_SECONDS = 3.0
+#: What file systems without locks answer; a run there is not protected from a second one.
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class RunFolder:
@@ -52,7 +55,7 @@ class RunFolder:
                 "--out names another folder"
             )
         if self.log_path.exists() and self.busy(PATIENCE_SECONDS if restart else 0.0):
-            raise InputError(f"{self.path}: in use by a run that is still going")
+            raise self._in_use()
         beside = next(parent for parent in (self.path, *self.path.parents) if parent.exists())
         if not beside.is_dir():
             raise InputError(f"{self.path}: cannot be made: {beside} is a file")
@@ -84,30 +87,45 @@ class RunFolder:
 
     def _take(self, restart: bool, force: bool) -> None:
         self.check_free(restart, force)
+        old = RunFolder(self.path)  # holds the lock of what is set aside until it is
         try:
             if force and self.path.exists() and any(self.path.iterdir()):
+                if self.log_path.exists() and (refused := old._hold(fcntl.LOCK_EX)):
+                    raise refused
                 self.path.rename(free_name(self.path))
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.segments.mkdir(exist_ok=True)
         except OSError as problem:
             raise InputError(f"{self.path}: cannot be made: {problem.strerror}") from None
-        refused = self._hold(fcntl.LOCK_EX) or self._hold(fcntl.LOCK_SH)
+        finally:
+            old.release()
+        refused = self._hold(fcntl.LOCK_EX)
+        if not refused and not restart and self.case_path.exists():
+            refused = self._in_use()  # by a run that came in between
+        # Converting is not atomic: whoever loses the lock here must not try again.
+        refused = refused or self._hold(fcntl.LOCK_SH, tries=1)
         if refused:
+            self.release()
             raise refused
 
-    def _hold(self, kind: int) -> InputError | None:
+    def _hold(self, kind: int, tries: int = 5) -> InputError | None:
+        """Lock `log.txt`, shared or exclusive; the error if somebody else has it."""
         try:
             self._log = self._log or self.log_path.open("a+", encoding="utf-8", buffering=1)
+            for attempt in range(tries):
+                if attempt:
+                    time.sleep(0.05)
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(self._log, kind | fcntl.LOCK_NB)
+                    moved = not os.path.samestat(os.fstat(self._log.fileno()), self.log_path.stat())
+                    return self._in_use() if moved else None
         except OSError as problem:
-            return InputError(f"{self.log_path}: cannot be opened: {problem.strerror}")
-        for _ in range(5):
-            try:
-                fcntl.flock(self._log, kind | fcntl.LOCK_NB)
+            if problem.errno in NO_LOCKS:
                 return None
-            except BlockingIOError:
-                time.sleep(0.05)
-            except OSError:
-                return None  # a file system without locks
+            return InputError(f"{self.log_path}: cannot be opened: {problem.strerror}")
+        return self._in_use()
+
+    def _in_use(self) -> InputError:
         return InputError(f"{self.path}: in use by a run that is still going")
 
     def release(self) -> None:

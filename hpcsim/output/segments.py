@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 32 << 20  # per rank
 MOST_FRAMES = 1024  # in a segment
 PIECE_BYTES = 8 << 20  # what is copied at once when gathering
+ASSUMED_BYTES_PER_SECOND = 2e8  # of a disk, until something has been written
 
 CONSTANTS = "constants.h5"
 
@@ -113,11 +114,12 @@ class Recorder:
 
     def gather_seconds(self) -> float:
         """How long gathering may take: all frames are read and written once more."""
-        if not self._sealed_bytes:
-            return 0.0
         output = self.folder.parent / "output.h5"
         size = self._sealed_bytes + (output.stat().st_size if output.exists() else 0)
-        return 2 * self._seal_seconds * size / self._sealed_bytes
+        speed = ASSUMED_BYTES_PER_SECOND
+        if self._sealed_bytes:
+            speed = self._sealed_bytes / self._seal_seconds
+        return 2 * size / speed
 
 
 def described(quantity: Quantity, frames: bool) -> dict[str, object]:
