@@ -59,6 +59,13 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(cache=True, fastmath=FASTMATH, error_model="numpy")(function)
 
 
+def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a loop that sums: terms may be added in another order, the same at every call."""
+    return numba.njit(cache=True, fastmath=FASTMATH | {"reassoc", "nsz"}, error_model="numpy")(
+        function
+    )
+
+
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function as a building block that kernels compile into themselves.
 

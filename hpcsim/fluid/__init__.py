@@ -1,0 +1,1 @@
+"""Incompressible flow in a periodic box: operators, projection, convection, additive steps."""
