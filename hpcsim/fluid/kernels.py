@@ -151,8 +151,8 @@ def pressure(g, s0, s1, s2, p):
 
 
 @kernel
-def combine(u, rates, explicit, stages, implicit, own, diagonal, l0, l1, l2, out):
-    """One stage: û_j = [û (1 − own λ) + Σ_k explicit_k ĝ_k − λ Σ_k implicit_k û_k]/(1 + diagonal λ).
+def combine(u, keep, own, rates, explicit, stages, implicit, diagonal, l0, l1, l2, out):
+    """[û (keep − own λ) + Σ_k explicit_k ĝ_k − λ Σ_k implicit_k û_k] / (1 + diagonal λ).
 
     Coefficients carry the step (and the viscosity, where λ is); zero ones cost nothing. `out` may
     be `u` itself.
@@ -164,7 +164,7 @@ def combine(u, rates, explicit, stages, implicit, own, diagonal, l0, l1, l2, out
                 row = out[x, c, y]
                 old = u[x, c, y]
                 for z in range(len(row)):
-                    row[z] = old[z] * (1.0 - own * (base + l2[z]))
+                    row[z] = old[z] * (keep - own * (base + l2[z]))
                 for k in range(len(explicit)):
                     w = explicit[k]
                     if w != 0.0:
@@ -273,3 +273,26 @@ def shell_sums(u, weight, shells, energy):
             for y in range(u.shape[2]):
                 for z in range(u.shape[3]):
                     energy[shells[x, y, z // 2]] += 0.5 * weight[z] * u[x, c, y, z] ** 2
+
+
+@kernel
+def add(g, f, factor):
+    """g += factor f, both contiguous."""
+    a, b = g.reshape(-1), f.reshape(-1)
+    for i in range(len(a)):
+        a[i] += factor * b[i]
+
+
+@reduction
+def dot(f, u):
+    """Σ f·u over points; (component, x, y, z)."""
+    total = 0.0
+    for c in range(f.shape[0]):
+        for x in range(f.shape[1]):
+            for y in range(f.shape[2]):
+                a, b = f[c, x, y], u[c, x, y]
+                row = 0.0
+                for z in range(len(a)):
+                    row += a[z] * b[z]
+                total += row
+    return total
