@@ -296,3 +296,16 @@ def dot(f, u):
                     row += a[z] * b[z]
                 total += row
     return total
+
+
+@kernel
+def turned_gradient(m, s0, s1, s2, factor, f):
+    """f̂ = factor i (s_y, −s_x) m̂: the curl of a couple about the missing axis, 2D."""
+    for x in range(m.shape[0]):
+        for y in range(m.shape[2]):
+            for z in range(0, m.shape[3], 2):
+                a, c = factor * s0[x], factor * s2[z]
+                f[x, 0, y, z] = -c * m[x, 0, y, z + 1]
+                f[x, 0, y, z + 1] = c * m[x, 0, y, z]
+                f[x, 1, y, z] = a * m[x, 0, y, z + 1]
+                f[x, 1, y, z + 1] = -a * m[x, 0, y, z]

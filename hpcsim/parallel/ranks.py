@@ -37,6 +37,13 @@ class Ranks:
 
         return cls(MPI.COMM_WORLD)
 
+    @classmethod
+    def alone(cls) -> Ranks:
+        """This process by itself."""
+        from mpi4py import MPI
+
+        return cls(MPI.COMM_SELF)
+
     def on_this_machine(self) -> int:
         """Number of ranks that share this machine's memory; called by all."""
         if self.size == 1:
@@ -99,6 +106,15 @@ class Ranks:
             values = np.ascontiguousarray(values, dtype=np.float64)
             self.comm.Allreduce(MPI.IN_PLACE, values, op=MPI.MAX)
         return values
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Element-wise sum over the ranks, always added in the order of the ranks."""
+        if self.size == 1:
+            return values
+        mine = np.ascontiguousarray(values, dtype=np.float64)
+        everyone = np.empty((self.size, *mine.shape))
+        self.comm.Allgather(mine, everyone)
+        return everyone.sum(axis=0)
 
     def root_first(self, work: Callable[[], None]) -> None:
         """Do `work` on rank 0, then on the others: they find what it left in the cache."""
