@@ -209,6 +209,38 @@ def plot(folder: Path, out: Path | None) -> None:
 
 
 @hpcsim.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Movie file, .mp4 or .gif; default RUN/movie.mp4, without ffmpeg RUN/movie.gif.",
+)
+def movie(folder: Path, out: Path | None) -> None:
+    """Animate the frames of a run."""
+
+    def work() -> None:
+        from hpcsim.look.movie import animate
+
+        click.echo(f"movie: {animate(folder, out)}")
+
+    on_rank_0(work)
+
+
+@hpcsim.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+def export(folder: Path) -> None:
+    """Write XDMF files for ParaView beside the results; the data are not copied."""
+
+    def work() -> None:
+        from hpcsim.output.export import export as write
+
+        for file in write(folder):
+            click.echo(f"for ParaView: {file} (open with 'XDMF Reader')")
+
+    on_rank_0(work)
+
+
+@hpcsim.command()
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def bench(names: tuple[str, ...], as_json: bool) -> int:

@@ -105,6 +105,7 @@ class Simulation:
         self._announce()
         self.model: Model = self.job.kind(self.job.case, self.ranks)
         self.ranks.root_first(self.model.prepare)
+        self.model.begin()
         self._begin(restart)
         code = self._loop()
         self._finish(code)
@@ -295,6 +296,7 @@ class Simulation:
         speed = done / self.loop_seconds if done else self.old_speed
         if speed:
             figures["steps_per_second"] = speed
+            figures["seconds_per_step"] = 1 / speed
         if self.ranks.is_root:
             self._summarise(STATUS[code], code, figures)
         self.ranks.barrier()  # whoever reads the folder now finds it complete

@@ -21,6 +21,7 @@ def describe(job: Job, path: Path, restart: bool, ranks: Ranks, terminal: Termin
     plan, case, say = job.schedule, job.case, terminal.say
     model: Model = job.kind(case, ranks)
     ranks.root_first(model.prepare)
+    model.begin()
     frames = plan.steps // plan.frame_steps + 1
     frame_bytes = sum(int(np.prod(s.shape)) * s.local.itemsize for s in model.frame().values())
     seconds = seconds_per_step(model, ranks)

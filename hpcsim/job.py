@@ -109,6 +109,7 @@ def settled_job(
             f"{source.file}: needs {memory * here / 2**30:.3g} GiB on {here} rank(s) of this "
             f"machine, which has {free / 2**30:.3g} GiB free; make it smaller or use more machines"
         )
+    notes += kind.remarks(case, ranks)
     return Job(case, kind, plan, kind.time_limits(case), memory, tuple(notes))
 
 

@@ -31,6 +31,8 @@ def as_toml(case: Case) -> str:
             rows.add(tomlkit.comment(comment(detail)))
             rows.add(row, toml_item(values[row]))
             rows.add(tomlkit.nl())
+        for row, value in (part.model_extra or {}).items():
+            rows.add(row, toml_item(value))
         document.add(tomlkit.comment(f"---- {field.description} ----"))
         document.add(name, rows)
     return tomlkit.dumps(document).rstrip() + "\n"

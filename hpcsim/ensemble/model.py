@@ -133,6 +133,11 @@ class Ensemble:
         return draw(cls.parameters(case), case.ensemble.members, case.ensemble.seed, start, count)
 
     @classmethod
+    def remarks(cls, case: Any, ranks: int) -> list[str]:
+        """Nothing: any number of ranks suits an ensemble."""
+        return []
+
+    @classmethod
     def memory(cls, case: Any, ranks: int) -> int:
         """Bytes per rank: state, its copies for output and safety, parameters, tallies."""
         members = -(-case.ensemble.members // ranks)
@@ -176,15 +181,18 @@ class Ensemble:
         return described
 
     def prepare(self) -> None:
-        """Compile the engine for this member, and set the members to their start."""
-        cls = type(self)
-        cls.start_members(engine.pack(self.given(self.values)), self._state)
+        """Compile the engine for this member, or load it."""
+        self.begin()
         self.advance(0, 0)
+        engine.unpack(self._state, self._rows)
+        engine.first_bad(self._state)
+
+    def begin(self) -> None:
+        """Set the members to their start."""
+        type(self).start_members(engine.pack(self.given(self.values)), self._state)
         self._observe()
         self._first[:] = self._value
         self._scale[:] = self._scale_rows()
-        engine.unpack(self._state, self._rows)
-        engine.first_bad(self._state)
 
     def advance(self, step: int, count: int) -> None:
         """Advance every member of this rank by `count` steps."""

@@ -8,6 +8,7 @@ from typing import Any
 
 #: name in a case file → "module:class"
 MODELS = {
+    "fluid": "hpcsim.models.fluid.model:Fluid",
     "gyroscope": "hpcsim.models.tops.gyroscope:Gyroscope",
 }
 

@@ -47,6 +47,11 @@ class Model(Protocol):
         ...
 
     @classmethod
+    def remarks(cls, case: Any, ranks: int) -> list[str]:
+        """What to tell the user about this case on so many ranks."""
+        ...
+
+    @classmethod
     def time_limits(cls, case: Any) -> dict[str, float]:
         """Upper limits of dt [s], by name; "auto" takes the smallest."""
         ...
@@ -57,7 +62,11 @@ class Model(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Compile every hot loop, or load it from the cache, and set the state to its start."""
+        """Compile every hot loop, or load it from the cache; called on rank 0 first, no exchange."""
+        ...
+
+    def begin(self) -> None:
+        """Set the state to its start; called on all ranks together."""
         ...
 
     def advance(self, step: int, count: int) -> None:

@@ -97,6 +97,12 @@ class SlabTransform:
         """This rank's part of a physical field."""
         return (self.count, *self.shape[1:])
 
+    @property
+    def spectral_share(self) -> tuple[int, int, int]:
+        """How spectral arrays are split: (axis, first row of this rank, rows of all ranks)."""
+        axis = 2 if self._split_rows else 3
+        return axis, int(self._parts[self.ranks.rank, axis - 2, 0]), self._kept[axis - 1]
+
     def spectral_shape(self, components: int) -> tuple[int, int, int, int]:
         """This rank's part of a spectral field."""
         x, y, z = (len(modes) for modes in self.modes)
@@ -109,6 +115,14 @@ class SlabTransform:
     def spectral(self, components: int) -> np.ndarray:
         """A new spectral array, zero."""
         return np.zeros(self.spectral_shape(components), np.complex128)
+
+    @staticmethod
+    def compile() -> None:
+        """Compile the loops that a single rank may not need, or load them."""
+        planes, flat = np.zeros((1, 1, 1), np.complex128), np.zeros(1, np.complex128)
+        parts, one = np.array([[[0, 1], [0, 1]]]), np.zeros(1, np.int64)
+        pack(planes, flat, one, parts, one, 1, 0)
+        unpack(flat, planes, one, parts, one, one[:0], 1, 0)
 
     # ---- plans ----
 

@@ -1,0 +1,690 @@
+"""Formulas that users write in cases: parsed, differentiated, and evaluated by one kernel.
+
+    numbers      1   1.5   .5   1e-3
+    names        the variables, the parameters, pi
+    powers       a^b or a**b, from the right and before a sign: 2^3^2 = 2^9, -2^2 = -4
+    signs        -a   +a
+    products     a*b   a/b
+    sums         a+b   a-b
+    comparisons  a<b   a<=b   a>b   a>=b   a==b   a!=b       1 or 0, not chained
+    calls        sin(a), max(a,b), ..., if(condition,a,b)    the functions in `OPERATIONS`
+
+A formula is a flat list of nodes, arguments before users, equal parts stored once: nothing recurses
+over it, and derivatives share what they have in common. Nothing is compiled per formula: the nodes
+become a short program that one kernel runs over blocks of points. All points run the same
+instructions, so their bits do not depend on the ranks. What is undefined is nan, as in numpy.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NoReturn, cast
+
+import numba
+import numpy as np
+from numba.extending import intrinsic, register_jitable
+
+from hpcsim.compiled import FASTMATH, kernel
+from hpcsim.errors import nearest
+
+LONGEST = 2000  # characters of a text
+DEEPEST = 64  # parentheses, calls, signs and powers inside each other
+LARGEST = 20000  # nodes of a formula when written out
+LANES = 256  # points of a block
+MULTIPLIED = {-1, *range(2, 17), *range(-16, -1)}  # powers that are products
+
+#: How tightly operators bind; what stands alone needs no parentheses.
+COMPARISON, SUM, PRODUCT, SIGN, POWER, ALONE = range(1, 7)
+
+
+class FormulaError(ValueError):
+    """A formula that cannot be used, told in one line."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function or operator: all that parsing, evaluation and differentiation know of it.
+
+    `value` takes three numbers whatever the arity; it runs in Python on constants and compiled on
+    blocks. `slope` is the derivative, a formula of the arguments a, b, c and their derivatives.
+    """
+
+    arity: int
+    value: Callable[[float, float, float], float]
+    slope: str = "0"
+    level: int = ALONE
+
+
+OPERATIONS = {
+    "+": Operation(2, lambda a, b, c: a + b, "da+db", SUM),
+    "-": Operation(2, lambda a, b, c: a - b, "da-db", SUM),
+    "*": Operation(2, lambda a, b, c: a * b, "da*b+a*db", PRODUCT),
+    "/": Operation(2, lambda a, b, c: a / b, "(da-a/b*db)/b", PRODUCT),
+    "^": Operation(2, lambda a, b, c: a**b, "b*a^(b-1)*da+a^b*log(a)*db", POWER),
+    "negative": Operation(1, lambda a, b, c: -a, "-da", SIGN),
+    "<": Operation(2, lambda a, b, c: 1.0 if a < b else 0.0, level=COMPARISON),
+    "<=": Operation(2, lambda a, b, c: 1.0 if a <= b else 0.0, level=COMPARISON),
+    ">": Operation(2, lambda a, b, c: 1.0 if a > b else 0.0, level=COMPARISON),
+    ">=": Operation(2, lambda a, b, c: 1.0 if a >= b else 0.0, level=COMPARISON),
+    "==": Operation(2, lambda a, b, c: 1.0 if a == b else 0.0, level=COMPARISON),
+    "!=": Operation(2, lambda a, b, c: 1.0 if a != b else 0.0, level=COMPARISON),
+    "if": Operation(3, lambda a, b, c: b if a != 0.0 else c, "if(a,db,dc)"),
+    "sin": Operation(1, lambda a, b, c: math.sin(a), "cos(a)*da"),
+    "cos": Operation(1, lambda a, b, c: math.cos(a), "-(sin(a)*da)"),
+    "tan": Operation(1, lambda a, b, c: math.tan(a), "(1+tan(a)^2)*da"),
+    "asin": Operation(1, lambda a, b, c: math.asin(a), "da/sqrt(1-a^2)"),
+    "acos": Operation(1, lambda a, b, c: math.acos(a), "-(da/sqrt(1-a^2))"),
+    "atan": Operation(1, lambda a, b, c: math.atan(a), "da/(1+a^2)"),
+    "sinh": Operation(1, lambda a, b, c: math.sinh(a), "cosh(a)*da"),
+    "cosh": Operation(1, lambda a, b, c: math.cosh(a), "sinh(a)*da"),
+    "tanh": Operation(1, lambda a, b, c: math.tanh(a), "(1-tanh(a)^2)*da"),
+    "exp": Operation(1, lambda a, b, c: math.exp(a), "exp(a)*da"),
+    "log": Operation(1, lambda a, b, c: math.log(a), "da/a"),
+    "sqrt": Operation(1, lambda a, b, c: math.sqrt(a), "da/(2*sqrt(a))"),
+    "abs": Operation(1, lambda a, b, c: abs(a), "sign(a)*da"),
+    "sign": Operation(1, lambda a, b, c: 1.0 if a > 0.0 else (-1.0 if a < 0.0 else a)),
+    "floor": Operation(1, lambda a, b, c: np.floor(a)),
+    "step": Operation(1, lambda a, b, c: 1.0 if a >= 0.0 else 0.0),
+    "mod": Operation(2, lambda a, b, c: a % b, "da-floor(a/b)*db"),
+    "min": Operation(2, lambda a, b, c: a if a < b or a != a else b, "if(a<b,da,db)"),
+    "max": Operation(2, lambda a, b, c: a if a > b or a != a else b, "if(a>b,da,db)"),
+    "atan2": Operation(2, lambda a, b, c: math.atan2(a, b), "(b*da-a*db)/(a^2+b^2)"),
+}
+CONSTANTS = {"pi": math.pi}
+FUNCTIONS = [name for name, operation in OPERATIONS.items() if operation.level == ALONE]
+INFIX = {k: o.level for k, o in OPERATIONS.items() if o.arity == 2 and o.level != ALONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A number or a variable (then a leaf), or an operation on earlier nodes."""
+
+    operation: str
+    arguments: tuple[int, ...] = ()
+    leaf: float | str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Formula:
+    """A checked formula of some variables, made by `Formula.parse`; the last node is its value."""
+
+    variables: tuple[str, ...]
+    nodes: tuple[Node, ...]
+
+    @staticmethod
+    def parse(
+        text: str, variables: Sequence[str], parameters: Mapping[str, float] | None = None
+    ) -> Formula:
+        """The formula of a text (grammar: see the module); parameters become constants."""
+        if not isinstance(text, str):
+            raise FormulaError(f"a formula is a text, not {shown(text)}")
+        given = []
+        for name, value in sorted((parameters or {}).items()):
+            try:
+                given.append((name, float(value)))
+            except (TypeError, ValueError, OverflowError):
+                raise FormulaError(f"parameter {name} is no number: {shown(value)}") from None
+        return parsed(text, tuple(variables), tuple(given))
+
+    def __str__(self) -> str:
+        """Text of the formula; it parses back to the same formula, if it is not too long."""
+        pieces: list[str] = []
+        stack: list[str | tuple[int, int]] = [(len(self.nodes) - 1, 0)]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, str):
+                pieces.append(item)
+                continue
+            index, least = item
+            node = self.nodes[index]
+            level = OPERATIONS[node.operation].level if node.arguments else ALONE
+            parts: list[str | tuple[int, int]] = []
+            if isinstance(node.leaf, float):
+                level = SIGN if math.copysign(1.0, node.leaf) < 0.0 else ALONE
+                parts = ["pi" if node.leaf == math.pi else repr(node.leaf).removesuffix(".0")]
+            elif node.operation == "variable":
+                parts = [node.leaf]
+            elif level == ALONE:
+                inner = [part for i in node.arguments for part in (",", (i, 0))]
+                parts = [node.operation, "(", *inner[1:], ")"]
+            elif level == SIGN:
+                parts = ["-", (node.arguments[0], SIGN)]
+            else:
+                left, right = node.arguments
+                before = level + (level in (COMPARISON, POWER))
+                after = SIGN if level == POWER else level + 1
+                parts = [(left, before), node.operation, (right, after)]
+            stack.extend(reversed(["(", *parts, ")"] if level < least else parts))
+        return "".join(pieces)
+
+    def __repr__(self) -> str:
+        return f"Formula({str(self)!r}, variables={self.variables})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Formula, (self.variables, self.nodes)
+
+    def depends_on(self, name: str) -> bool:
+        """Whether a variable occurs in the formula, constants being folded."""
+        return Node("variable", (), name) in self.nodes
+
+    def derivative(self, name: str) -> Formula:
+        """The exact derivative by a variable, without what is multiplied by zero."""
+        if name not in self.variables:
+            close = nearest(name, list(self.variables))
+            allowed = ", ".join(self.variables)
+            raise FormulaError(f"{shown(name)} is no variable{close} (variables: {allowed})")
+        build = Builder()
+        zero = build.number(0.0)
+        same: list[int] = []
+        slopes: list[int] = []
+        for node in self.nodes:
+            arguments = [same[i] for i in node.arguments]
+            changes = [slopes[i] for i in node.arguments]
+            same.append(build.place(Node(node.operation, tuple(arguments), node.leaf)))
+            if all(change == zero for change in changes):
+                slopes.append(build.number(1.0) if node.leaf == name else zero)
+            else:
+                known = dict(zip("abc", arguments, strict=False))
+                known |= dict(zip(("da", "db", "dc"), changes, strict=False))
+                slopes.append(build.follow(OPERATIONS[node.operation].slope, known))
+        return build.finish(slopes[-1], self.variables)
+
+    def __call__(self, *arguments: float | np.ndarray) -> Any:
+        """The values at numbers or arrays, one for each variable; a float if all are numbers."""
+        out = np.empty(np.broadcast_shapes(*(np.shape(argument) for argument in arguments)))
+        self.evaluate(out, *arguments)
+        return out if out.ndim else float(out)
+
+    def evaluate(self, out: np.ndarray, *arguments: float | np.ndarray) -> None:
+        """Fill `out` with the values; each argument is a number or broadcasts to its shape."""
+        if len(arguments) != len(self.variables):
+            names = ", ".join(self.variables)
+            raise TypeError(f"the arguments are ({names}), but {len(arguments)} were given")
+        if out.dtype != np.float64 or not (out.flags.c_contiguous and out.flags.writeable):
+            raise ValueError("out must be a writable, C-contiguous array of float64")
+        fields = [np.asarray(argument, np.float64) for argument in arguments]
+        scalars = tuple(field.ndim == 0 for field in fields)
+        if scalars not in self._programs:
+            self._programs[scalars] = translate(self, scalars)
+        lines, once, registers, numbers = self._programs[scalars]
+        numbers = numbers.copy()
+        addresses = np.zeros(len(fields), np.int64)
+        strides = np.zeros((len(fields), out.ndim), np.int64)
+        for k, field in enumerate(fields):
+            if scalars[k]:
+                numbers[k] = field
+                continue
+            whole = field.flags.aligned and not any(step % 8 for step in field.strides)
+            if not whole or (field is not out and np.may_share_memory(field, out)):
+                fields[k] = field = field.copy()  # kept in the list until the kernel is done
+            addresses[k] = field.ctypes.data
+            strides[k] = [step // 8 for step in np.broadcast_to(field, out.shape).strides]
+        shape = np.array(out.shape, np.int64)
+        run(lines, once, registers, numbers, addresses, strides, shape, out.reshape(-1))
+
+    @cached_property
+    def _programs(self) -> dict[tuple[bool, ...], Program]:
+        return {}
+
+
+class Builder:
+    """Nodes being put together; equal ones are stored once, constants are folded."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.places: dict[tuple[str, tuple[int, ...], str], int] = {}
+
+    def place(self, node: Node) -> int:
+        """Index of a node, new or already there."""
+        key = (node.operation, node.arguments, repr(node.leaf))  # 0 and -0 are two numbers
+        index = self.places.setdefault(key, len(self.nodes))
+        if index == len(self.nodes):
+            if index >= LARGEST:
+                raise FormulaError(f"the formula grows beyond {LARGEST} nodes")
+            self.nodes.append(node)
+        return index
+
+    def number(self, value: float) -> int:
+        """Index of a number."""
+        return self.place(Node("number", (), float(value)))
+
+    def constant(self, index: int) -> float | None:
+        """The value of a number; None for anything else."""
+        leaf = self.nodes[index].leaf
+        return leaf if isinstance(leaf, float) else None
+
+    def apply(self, name: str, *arguments: int) -> int:
+        """Index of an operation, or of its value if that is a finite constant."""
+        values = [v for index in arguments if (v := self.constant(index)) is not None]
+        if len(values) == len(arguments):
+            try:
+                value = float(OPERATIONS[name].value(*[*values, 0.0, 0.0][:3]))
+                if math.isfinite(value):
+                    return self.number(value)
+            except (ArithmeticError, ValueError, TypeError):
+                pass  # undefined, too large or complex: left to the kernel, which says nan or inf
+        return self.place(Node(name, arguments))
+
+    def simplified(self, name: str, *arguments: int) -> int:
+        """As `apply`, but without the zeros and ones that differentiation leaves behind."""
+        a, b = arguments[0], arguments[-1]
+        u, v = self.constant(a), self.constant(b)
+        inner = self.nodes[b]
+        match name:
+            case "+" if 0.0 in (u, v):
+                return b if u == 0.0 else a
+            case "-" if v == 0.0:
+                return a
+            case "-" if u == 0.0:
+                return self.simplified("negative", b)
+            case "*" if 0.0 in (u, v):
+                return self.number(0.0)
+            case "*" if 1.0 in (u, v):
+                return b if u == 1.0 else a
+            case "*" if u is None and v is not None:
+                return self.simplified("*", b, a)
+            case "*" if u is not None and inner.operation == "*":
+                product = self.apply("*", a, inner.arguments[0])
+                if self.constant(product) is not None:
+                    return self.simplified("*", product, inner.arguments[1])
+            case "/" if u == 0.0 or v == 1.0:
+                return a
+            case "^" if v in (0.0, 1.0):
+                return a if v == 1.0 else self.number(1.0)
+            case "negative" if inner.operation == "negative":
+                return inner.arguments[0]
+            case "if" if arguments[1] == b:
+                return b
+        return self.apply(name, *arguments)
+
+    def follow(self, rule: str, known: Mapping[str, int]) -> int:
+        """Index of a rule of differentiation, applied to known nodes."""
+        made: list[int] = []
+        for node in parsed(rule, RULE_NAMES, ()).nodes:
+            if isinstance(node.leaf, float):
+                made.append(self.number(node.leaf))
+            elif node.operation == "variable":
+                made.append(known[node.leaf])
+            else:
+                made.append(self.simplified(node.operation, *(made[i] for i in node.arguments)))
+        return made[-1]
+
+    def finish(self, root: int, variables: tuple[str, ...]) -> Formula:
+        """The formula of a node: what it needs, in the order in which it is read."""
+        order: dict[int, int] = {}
+        nodes: list[Node] = []
+        written: list[int] = []
+        stack = [root]
+        while stack:
+            node = self.nodes[stack[-1]]
+            missing = [i for i in node.arguments if i not in order]
+            if missing:
+                stack.extend(reversed(missing))
+            elif (index := stack.pop()) not in order:
+                order[index] = len(nodes)
+                arguments = tuple(order[i] for i in node.arguments)
+                nodes.append(Node(node.operation, arguments, node.leaf))
+                written.append(min(1 + sum(written[i] for i in arguments), LARGEST + 1))
+        if written[-1] > LARGEST:
+            raise FormulaError(f"the formula has more than {LARGEST} nodes when written out")
+        return Formula(variables, tuple(nodes))
+
+
+RULE_NAMES = ("a", "b", "c", "da", "db", "dc")
+NAME = r"[A-Za-z_][A-Za-z_0-9]*"
+TOKEN = re.compile(
+    r"[ \t]*(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    rf"|(?P<name>{NAME})|(?P<sign>\*\*|[<>=!]=|[-+*/^<>(),])|(?P<end>\Z)|(?P<bad>[\s\S]))"
+)
+HINTS = {"=": "; to compare write ==", "\n": "; a formula is one line"}
+
+
+def shown(piece: object) -> str:
+    """A piece of input for a message: quoted, on one line, not too long."""
+    text = " ".join(repr(piece[:99] if isinstance(piece, str) else piece).split())
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+class Parser:
+    """Reads one text by the strength of its operators (grammar: see the module)."""
+
+    def __init__(
+        self, text: str, variables: tuple[str, ...], parameters: Mapping[str, float]
+    ) -> None:
+        self.text = text
+        self.variables = variables
+        self.parameters = parameters
+        self.build = Builder()
+        self.depth = 0
+        self.end = 0  # of the next token
+        self.kind = self.piece = ""  # of the next token; the kind of a sign is the sign
+        self.column = 1  # of the next token, counted from 1
+        self.take()
+
+    def fail(self, what: str, column: int | None = None) -> NoReturn:
+        """Raise the error of the next token, or of a column."""
+        raise FormulaError(f"column {column or self.column}: {what}")
+
+    def take(self) -> tuple[str, str, int]:
+        """Use up the next token: its kind, piece and column."""
+        token = self.kind, self.piece, self.column
+        match = cast("re.Match[str]", TOKEN.match(self.text, self.end))  # something always matches
+        self.kind = str(match.lastgroup)
+        self.piece = match[self.kind]
+        self.column = match.start(self.kind) + 1
+        self.end = match.end()
+        if self.kind == "bad":
+            self.fail(f"unexpected {shown(self.piece)}{HINTS.get(self.piece, '')}")
+        if self.kind == "sign":
+            self.kind = "^" if self.piece == "**" else self.piece
+        return token
+
+    def formula(self) -> Formula:
+        """Parse all of the text."""
+        if self.kind == "end":
+            raise FormulaError("the formula is empty")
+        root = self.expression(COMPARISON)
+        if self.kind in ("number", "name", "("):
+            self.fail(f"an operator such as * is missing before {shown(self.piece)}")
+        if self.kind != "end":
+            self.fail(f"unexpected {shown(self.piece)}")
+        return self.build.finish(root, self.variables)
+
+    def nested(self, level: int, column: int) -> int:
+        """Parse an expression one storey deeper."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail(f"nested deeper than {DEEPEST}", column)
+        index = self.expression(level)
+        self.depth -= 1
+        return index
+
+    def expression(self, level: int) -> int:
+        """Parse operands joined by operators that bind at least as tightly as `level`."""
+        left = self.operand()
+        while (strength := INFIX.get(self.kind, 0)) >= level:
+            name, _, column = self.take()
+            power = strength == POWER
+            right = self.nested(POWER, column) if power else self.expression(strength + 1)
+            left = self.build.apply(name, left, right)
+            if strength == COMPARISON and INFIX.get(self.kind) == COMPARISON:
+                self.fail("comparisons cannot be chained; for a<b<c write (a<b)*(b<c)")
+        return left
+
+    def operand(self) -> int:
+        """Parse a number, a name, a call, or something signed or in parentheses."""
+        kind, piece, column = self.take()
+        if kind == "number":
+            if not math.isfinite(float(piece)):
+                self.fail(f"the number {shown(piece)} is too large", column)
+            return self.build.number(float(piece))
+        if kind == "name":
+            return self.call(piece, column) if piece in FUNCTIONS else self.name(piece, column)
+        if kind == "(":
+            index = self.nested(COMPARISON, column)
+            self.close(column)
+            return index
+        if kind in ("-", "+"):
+            index = self.nested(POWER, column)
+            return self.build.apply("negative", index) if kind == "-" else index
+        if kind == "end":
+            self.fail("the formula ends where a value is expected", column)
+        self.fail(f"a value is expected, not {shown(piece)}", column)
+
+    def close(self, opened: int) -> None:
+        """Take the parenthesis that closes the one at a column."""
+        if self.kind == "end":
+            self.fail("the parenthesis '(' is not closed", opened)
+        if self.kind != ")":
+            self.fail(f"an operator or ')' is expected, not {shown(self.piece)}")
+        self.take()
+
+    def name(self, name: str, column: int) -> int:
+        """Parse a variable, a parameter or a constant."""
+        known = {**CONSTANTS, **self.parameters}
+        if name not in known and name not in self.variables:
+            close = nearest(name[:40], [*self.variables, *known, *FUNCTIONS])
+            kinds = ("variables", "parameters", "constants", "functions")
+            lists = (self.variables, self.parameters, CONSTANTS, FUNCTIONS)
+            allowed = [f"{k}: {', '.join(n)}" for k, n in zip(kinds, lists, strict=True) if n]
+            self.fail(f"unknown name {shown(name)}{close} ({'; '.join(allowed)})", column)
+        if self.kind == "(":
+            self.fail(f"{shown(name)} is not a function; to multiply write *", column)
+        if name in known:
+            return self.build.number(known[name])
+        return self.build.place(Node("variable", (), name))
+
+    def call(self, name: str, column: int) -> int:
+        """Parse the arguments of a function."""
+        if self.kind != "(":
+            self.fail(f"the function {name} needs its arguments in parentheses", column)
+        opened = self.take()[2]
+        arguments: list[int] = []
+        while self.kind != ")" or arguments:
+            arguments.append(self.nested(COMPARISON, opened))
+            if self.kind != ",":
+                break
+            self.take()
+        self.close(opened)
+        arity = OPERATIONS[name].arity
+        if len(arguments) != arity:
+            needed = f"{arity} argument{'s' * (arity > 1)}"
+            self.fail(f"{name} takes {needed}, not {len(arguments)}", column)
+        return self.build.apply(name, *arguments)
+
+
+@lru_cache(maxsize=512)
+def parsed(
+    text: str, variables: tuple[str, ...], parameters: tuple[tuple[str, float], ...]
+) -> Formula:
+    """The formula of a text: the same object for the same question."""
+    if len(text) > LONGEST:
+        raise FormulaError(f"the formula has {len(text)} characters; {LONGEST} are allowed")
+    taken = {**dict.fromkeys(CONSTANTS, "constant"), **dict.fromkeys(FUNCTIONS, "function")}
+    for kind, names in (("variable", variables), ("parameter", dict(parameters))):
+        for name in names:
+            if not re.fullmatch(NAME, name):
+                raise FormulaError(f"{shown(name)} cannot be the name of a {kind}")
+            if name in taken:
+                raise FormulaError(f"the {kind} {shown(name)} hides the {taken[name]} of that name")
+            taken[name] = kind
+    for name, value in parameters:
+        if not math.isfinite(value):
+            raise FormulaError(f"the parameter {shown(name)} is not a finite number: {value}")
+    return Parser(text, variables, dict(parameters)).formula()
+
+
+# What follows evaluates: the one kernel, and the translation of formulas to what it runs.
+
+NUMBER, FIELD = -1, -2  # codes of the lines that load; the others are places in OPERATIONS
+CODES = {name: code for code, name in enumerate(OPERATIONS)}
+Program = tuple[np.ndarray, int, int, np.ndarray]  #: lines, once, registers, numbers of `run`
+scalar = numba.njit(fastmath=FASTMATH, error_model="numpy", inline="always")
+part = register_jitable(fastmath=FASTMATH, forceinline=True)
+
+
+def sweeps(first: int, values: list[Callable[..., float]]) -> Callable[..., None]:
+    """Part of the kernel that fills a block by the operation of a code, found by halving."""
+    half = 4 * ((len(values) + 7) // 8)
+    middle = first + half
+    if len(values) > 4:
+        low, high = sweeps(first, values[:half]), sweeps(middle, values[half:])
+
+        def sweep(code: int, work: np.ndarray, t: int, a: int, b: int, c: int) -> None:
+            if code < middle:
+                low(code, work, t, a, b, c)
+            else:
+                high(code, work, t, a, b, c)
+
+    else:
+        f, g, h, k = (scalar(value) for value in [*values, *values[-1:] * 3][:4])
+
+        def sweep(code: int, work: np.ndarray, t: int, a: int, b: int, c: int) -> None:
+            if code == first:
+                for i in range(LANES):
+                    work[t, i] = f(work[a, i], work[b, i], work[c, i])
+            elif code == first + 1:
+                for i in range(LANES):
+                    work[t, i] = g(work[a, i], work[b, i], work[c, i])
+            elif code == first + 2:
+                for i in range(LANES):
+                    work[t, i] = h(work[a, i], work[b, i], work[c, i])
+            else:
+                for i in range(LANES):
+                    work[t, i] = k(work[a, i], work[b, i], work[c, i])
+
+    made: Callable[..., None] = part(sweep)
+    return made
+
+
+operate = sweeps(0, [operation.value for operation in OPERATIONS.values()])
+
+
+@intrinsic
+def load(typing: Any, address: Any, index: Any) -> Any:
+    """The float64 at an address, so many places on: one kernel for arrays of any layout."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = context.get_value_type(signature.return_type).as_pointer()
+        return builder.load(builder.gep(builder.inttoptr(values[0], pointer), [values[1]]))
+
+    return numba.float64(numba.int64, numba.int64), generate
+
+
+@part
+def gather(
+    block: np.ndarray,
+    count: int,
+    start: int,
+    address: int,
+    strides: np.ndarray,
+    shape: np.ndarray,
+    index: np.ndarray,
+) -> None:
+    """Fill a block with `count` points of a field from the flat index `start` on, row by row."""
+    last = shape.size - 1
+    place = 0
+    for axis in range(last, -1, -1):
+        index[axis] = start % shape[axis]
+        start //= shape[axis]
+        place += index[axis] * strides[axis]
+    lane = 0
+    while lane < count:
+        row = min(count - lane, shape[last] - index[last])
+        step = strides[last]
+        if step == 0:
+            value = load(address, place)  # type: ignore[call-arg]
+            for i in range(row):
+                block[lane + i] = value
+        elif step == 1:
+            for i in range(row):
+                block[lane + i] = load(address, place + i)  # type: ignore[call-arg]
+        else:
+            for i in range(row):
+                block[lane + i] = load(address, place + i * step)  # type: ignore[call-arg]
+        lane += row
+        place += row * strides[last]
+        index[last] += row
+        axis = last
+        while axis > 0 and index[axis] == shape[axis]:
+            place += strides[axis - 1] - shape[axis] * strides[axis]
+            index[axis] = 0
+            axis -= 1
+            index[axis] += 1
+    for i in range(count, LANES):
+        block[i] = block[0]
+
+
+@kernel
+def run(
+    lines: np.ndarray,
+    once: int,
+    registers: int,
+    numbers: np.ndarray,
+    addresses: np.ndarray,
+    strides: np.ndarray,
+    shape: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Run a program, lines of (code, target, operands), over blocks of points; the last gives out.
+
+    The first `once` lines are the same at all points and run once.
+    """
+    work = np.empty((registers, LANES))
+    index = np.empty(shape.size, np.int64)
+    for start in range(0, out.size, LANES):
+        count = min(LANES, out.size - start)
+        for line in range(once if start else 0, len(lines)):
+            code, t, a = lines[line, 0], lines[line, 1], lines[line, 2]
+            if code == NUMBER:
+                for i in range(LANES):
+                    work[t, i] = numbers[a]
+            elif code == FIELD:
+                gather(work[t], count, start, addresses[a], strides[a], shape, index)
+            else:
+                operate(code, work, t, a, lines[line, 3], lines[line, 4])
+        t = lines[len(lines) - 1, 1]
+        for i in range(count):
+            out[start + i] = work[t, i]
+
+
+def translate(formula: Formula, scalars: Sequence[bool]) -> Program:
+    """The program of a formula, given which of its variables are scalars.
+
+    Its numbers are the scalars, to be set by each call, and then the constants.
+    """
+    numbers = [0.0] * len(scalars)
+    lines: dict[tuple[int, ...], int] = {}  # (code, operands) and its place, in order
+
+    def emit(*line: int) -> int:
+        return lines.setdefault(line, len(lines))
+
+    def constant(value: float) -> int:
+        numbers.append(value)
+        return emit(NUMBER, len(numbers) - 1)
+
+    def power(base: int, exponent: int) -> int:
+        result = base
+        for digit in f"{abs(exponent):b}"[1:]:
+            result = emit(CODES["*"], result, result)
+            result = emit(CODES["*"], result, base) if digit == "1" else result
+        return result if exponent > 0 else emit(CODES["/"], constant(1.0), result)
+
+    places: list[int] = []
+    for node in formula.nodes:
+        operands = [places[i] for i in node.arguments]
+        exponent = formula.nodes[node.arguments[1]].leaf if node.operation == "^" else ""
+        if isinstance(node.leaf, float):
+            places.append(constant(node.leaf))
+        elif node.operation == "variable":
+            k = formula.variables.index(node.leaf)
+            places.append(emit(NUMBER if scalars[k] else FIELD, k))
+        elif exponent in MULTIPLIED:
+            places.append(power(operands[0], int(exponent)))
+        else:
+            places.append(emit(CODES[node.operation], *operands))
+
+    listed = list(lines)
+    inputs = [line[1:] if line[0] >= 0 else () for line in listed]
+    uniform: list[bool] = []
+    for line, used in zip(listed, inputs, strict=True):
+        uniform.append(line[0] != FIELD and all(uniform[i] for i in used))
+    order = sorted(range(len(listed)), key=lambda i: not uniform[i])
+    last = {i: user for user in order for i in inputs[user]}
+    register: dict[int, int] = {}
+    free: list[int] = []
+    registers = 0
+    program = np.zeros((len(order), 5), np.int64)
+    for row, i in enumerate(order):  # the target is never an operand: the loops vectorise
+        if not free:
+            free.append(registers)
+            registers += 1
+        register[i] = free.pop()
+        operands = [register[k] for k in inputs[i]] or list(listed[i][1:])
+        program[row, : 2 + len(operands)] = [listed[i][0], register[i], *operands]
+        free += {register[k] for k in inputs[i] if last[k] == i and not uniform[k]}
+    return program, sum(uniform), registers, np.array(numbers)

@@ -1,0 +1,1 @@
+"""Incompressible flow in a periodic box as a model: case, run, pictures."""

@@ -1,0 +1,454 @@
+"""A flow in a periodic box, from its case to its frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hpcsim.fluid import kernels
+from hpcsim.fluid.fields import FormulaFlow, FormulaForce, random_velocity, shells, spectrum
+from hpcsim.fluid.grid import Grid
+from hpcsim.fluid.manufactured import RandomFlow
+from hpcsim.fluid.navier_stokes import NavierStokes, transform_components
+from hpcsim.fluid.operators import OPERATORS
+from hpcsim.fluid.stepper import AdditiveStepper
+from hpcsim.models.fluid import case as cases
+from hpcsim.models.fluid import pictures
+from hpcsim.models.fluid.case import AXES, FluidCase
+from hpcsim.models.interface import Quantity
+from hpcsim.parallel.ranks import Ranks
+from hpcsim.parallel.share import Share
+from hpcsim.time.stability import real_limit
+from hpcsim.transform.fftw import Effort
+from hpcsim.transform.slab import SlabTransform
+
+if TYPE_CHECKING:
+    from hpcsim.output.run import Run
+
+#: Steps are not made smaller than this part of dt by error control.
+SMALLEST_PART = 1e-6
+#: Points per axis at which the starting velocity is sampled for its largest value.
+SAMPLE = 24
+
+
+class Fluid:
+    """Incompressible Navier-Stokes on slabs; the state is û, all else follows from it."""
+
+    schema = FluidCase
+    draw_pictures = staticmethod(pictures.draw_pictures)
+    draw_frame = staticmethod(pictures.draw_frame)
+
+    # ---- before the run ----
+
+    @classmethod
+    def problems(cls, case: FluidCase) -> list[tuple[str, str]]:
+        """What is wrong between keys."""
+        return cases.problems(case)
+
+    @classmethod
+    def settle(cls, case: FluidCase) -> tuple[FluidCase, list[str]]:
+        """A Reynolds number becomes a viscosity."""
+        if not case.fluid.reynolds:
+            return case, []
+        changes = {"viscosity": 1 / case.fluid.reynolds, "density": 1.0}
+        return case.model_copy(update={"fluid": case.fluid.model_copy(update=changes)}), []
+
+    @classmethod
+    def remarks(cls, case: FluidCase, ranks: int) -> list[str]:
+        """Ranks that will have nothing to do."""
+        planes = case.fluid.n[0]
+        if ranks <= planes:
+            return []
+        return [f"warning: {ranks} ranks, but fluid.n[0] = {planes} planes: the surplus idles"]
+
+    @classmethod
+    def time_limits(cls, case: FluidCase) -> dict[str, float]:
+        """Courant number at the starting speed, and the viscous limit of explicit schemes."""
+        grid, fluid = Grid(tuple(case.fluid.n), tuple(case.fluid.box)), case.fluid
+        operators = OPERATORS[fluid.operators]
+        limits = {}
+        rate = sum(
+            speed / h for speed, h in zip(starting_speeds(case, grid), grid.spacing, strict=True)
+        )
+        if rate > 0:
+            limits[f"Courant number {case.time.courant:g} at the starting velocity"] = (
+                case.time.courant / rate
+            )
+        pair = case.pair
+        if np.array_equal(pair.a_implicit, pair.a_explicit) and fluid.viscosity > 0:
+            stiffness = sum(operators.largest_laplacian(h) for h in grid.spacing)
+            limits["stability of the explicit viscous term"] = (
+                real_limit(pair) * fluid.density / (fluid.viscosity * stiffness)
+            )
+        return limits
+
+    @classmethod
+    def memory(cls, case: FluidCase, ranks: int) -> int:
+        """Bytes per rank: spectral arrays, fields, buffers of the transform, frames."""
+        fluid, dim = case.fluid, case.dim
+        operators = OPERATORS[fluid.operators]
+        points = math.prod(fluid.n) * -(-fluid.n[0] // ranks) / fluid.n[0]
+        pair = case.pair.closed()
+        most = transform_components(dim, operators)[-1]
+        kept = (2 / 3) ** dim if operators.truncated else 1.0
+        stored = 2 + np.count_nonzero(np.any(pair.a_explicit, axis=0)) + 1
+        if not np.array_equal(pair.a_explicit, pair.a_implicit):
+            stored += np.count_nonzero(np.any(np.tril(pair.a_implicit, -1), axis=0)[1:])
+        spectral = dim * stored + (most if operators.truncated else 0)
+        forced = bool(case.force.body or case.force.couple)
+        physical = (most if operators.truncated else 2 * dim) + dim * forced
+        if case.start.velocity == "manufactured":
+            physical += 4 * dim + 1
+        physical += 2 * sum(1 if name == "p" else dim for name in case.output.fields)
+        buffers = 1 + 2 * most * kept
+        return int(8 * points * (spectral * kept + physical + buffers))
+
+    # ---- set-up ----
+
+    def __init__(self, case: FluidCase, ranks: Ranks) -> None:
+        self.case, self.ranks = case, ranks
+        fluid = case.fluid
+        self.grid = Grid(tuple(fluid.n), tuple(fluid.box))
+        operators = OPERATORS[fluid.operators]
+        effort = Effort.ESTIMATE if fluid.reproducible else Effort.MEASURE
+        self.transform = SlabTransform(
+            fluid.n,
+            ranks,
+            transform_components(self.grid.dim, operators),
+            operators.truncated,
+            effort,
+        )
+        points = self.grid.coordinates(self.transform.start, self.transform.count)
+        self.exact: RandomFlow | FormulaFlow | None = None
+        force: RandomFlow | FormulaForce | None = None
+        if case.start.velocity == "manufactured":
+            self.exact = force = manufactured(case, self.grid).at(points)
+        elif case.force.body or case.force.couple:
+            force = FormulaForce(
+                case.formulas(case.force.body), case.formulas(case.force.couple), points
+            )
+        if case.exact.velocity:
+            (pressure,) = case.formulas([case.exact.pressure]) if case.exact.pressure else (None,)
+            self.exact = FormulaFlow(case.formulas(case.exact.velocity), pressure, points)
+        self.flow = NavierStokes(
+            self.grid,
+            operators,
+            self.transform,
+            ranks,
+            fluid.density,
+            fluid.viscosity,
+            force,
+            fluid.mean_flow == "kept",
+        )
+        if isinstance(force, FormulaForce):
+            force.attach(self.flow)
+        self._points = points
+        self.stepper = AdditiveStepper(self.flow, case.pair, case.time.control == "error")
+        self.u_hat = self.transform.spectral(self.grid.dim)
+        #: time, dissipated energy, work and its absolute value, energy at the start, last step
+        self.clock = np.zeros(6)
+        self.courant_rate = 0.0
+        self._shells, self._wavenumbers = shells(self.flow)
+        self.quantities = self._describe()
+
+    def _describe(self) -> dict[str, Quantity]:
+        axes = AXES[: self.grid.dim]
+        vector = ("component", *axes)
+        described = {
+            "fluid/u": Quantity(vector, "m/s"),
+            "fluid/p": Quantity(axes, "Pa"),
+            "fluid/vorticity": Quantity(vector if self.grid.dim == 3 else axes, "1/s"),
+            "fluid/spectrum": Quantity(("shell",), "m2/s2"),
+            "fluid/k": Quantity(("shell",), "1/m"),
+        }
+        units = {
+            "kinetic_energy": "J",
+            "enstrophy": "m3/s2" if self.grid.dim == 3 else "m2/s2",
+            "dissipation": "W",
+            "max_divergence": "1/s",
+            "courant": "1",
+            "momentum": "kg m/s",
+            "energy_balance_error": "1",
+            "velocity_error": "1",
+            "pressure_error": "1",
+        } | {f"momentum_{axis}": "kg m/s" for axis in axes}
+        described |= {f"series/{name}": Quantity((), unit) for name, unit in units.items()}
+        return described | {f"fluid/{axis}": Quantity((axis,), "m") for axis in axes}
+
+    def prepare(self) -> None:
+        """Compile the loops by a few steps on a tiny grid of this rank's own."""
+        if self.grid.n == (6,) * self.grid.dim:
+            return
+        SlabTransform.compile()
+        changes = {"n": [6] * self.grid.dim, "reproducible": True}
+        tiny = self.case.model_copy(
+            update={
+                "fluid": self.case.fluid.model_copy(update=changes),
+                "output": self.case.output.model_copy(update={"every_point": 1}),
+            }
+        )
+        trial = Fluid(tiny, Ranks.alone())
+        trial.begin()
+        with np.errstate(all="ignore"):
+            trial.advance(0, 1)
+            trial.frame()
+
+    def begin(self) -> None:
+        """Set the velocity to its start; all ranks together."""
+        start = self.case.start
+        u = self.transform.physical(self.grid.dim)
+        if start.velocity == "random":
+            self.u_hat[:] = random_velocity(
+                self.flow, start.energy, start.peak, start.seed, self.ranks
+            )
+        elif start.velocity != "rest":
+            if isinstance(start.velocity, list):
+                given = FormulaFlow(self.case.formulas(start.velocity), None, self._points)
+                given.velocity(0.0, u)
+            else:
+                assert self.exact is not None
+                self.exact.velocity(0.0, u)
+            self.u_hat[:] = self.flow.coefficients(u)
+            self.flow.project(self.u_hat)
+        self.clock[:] = 0.0
+        self.clock[4] = self._energies()[0]
+
+    # ---- steps ----
+
+    def advance(self, step: int, count: int) -> None:
+        """Do `count` steps of dt, or of parts of it as error or Courant number ask for."""
+        dt = float(self.case.time.dt)
+        parts = {"fixed": self._whole, "courant": self._by_courant, "error": self._by_error}
+        take = parts[self.case.time.control]
+        self.courant_rate = self._courant_rate()
+        for number in range(step, step + count):
+            take(number * dt, dt)
+            self.clock[0] = (number + 1) * dt
+
+    def _whole(self, t: float, dt: float) -> None:
+        self.stepper.step(self.u_hat, t, dt)
+        self._book()
+
+    def _by_courant(self, t: float, dt: float) -> None:
+        done, parts = 0.0, 1
+        while parts:
+            self.courant_rate = self._courant_rate()
+            left = dt - done
+            parts = max(1, math.ceil(left * self.courant_rate / self.case.time.courant - 1e-9))
+            if not math.isfinite(left / parts) or parts > 1 / SMALLEST_PART:
+                self.clock[:] = np.nan
+                return
+            self._whole(t + done, left / parts)
+            done += left / parts
+            parts -= 1
+
+    def _by_error(self, t: float, dt: float) -> None:
+        """Steps whose embedded error is below the tolerance; the next size from the last error."""
+        order = self.case.pair.embedded_order or 1
+        done = 0.0
+        while done < dt * (1 - 1e-12):
+            left = dt - done
+            h = min(self.clock[5] or dt, left)
+            h = left / math.ceil(left / h - 1e-9)
+            scale = 2 * self._energies()[0] / (self.flow.density * self.grid.volume)
+            self.stepper.step(self.u_hat, t + done, h)
+            (square,) = self.ranks.total(np.array([self.stepper.error(h)]))
+            error = math.sqrt(square) / (self.case.time.tolerance * math.sqrt(scale or 1.0))
+            if not math.isfinite(error) or h < SMALLEST_PART * dt:
+                self.clock[:] = np.nan
+                return
+            factor = 0.9 * max(error, 1e-10) ** (-1 / (order + 1))
+            self.clock[5] = h * min(4.0, max(0.2, factor))
+            if error > 1:
+                self.stepper.undo(self.u_hat)
+                continue
+            self._book()
+            done += h
+
+    def _book(self) -> None:
+        """Add the energy spent in the latest step to the account, the same on all ranks."""
+        spent = self.ranks.total(np.array([self.stepper.dissipated, self.stepper.worked]))
+        self.clock[1] += spent[0]
+        self.clock[2] += spent[1]
+        self.clock[3] += abs(spent[1])
+
+    def _courant_rate(self) -> float:
+        """Largest Σ|u|/h [1/s]."""
+        u = self.flow.velocity(self.u_hat)
+        rate = kernels.largest_courant(u, self.flow.inverse_spacing)
+        return self.ranks.vote(rate if math.isfinite(rate) else math.inf)[0]
+
+    def _energies(self) -> np.ndarray:
+        """Kinetic energy [J] and dissipation [W]."""
+        return self.ranks.total(np.array(self.flow.energies(self.u_hat)))
+
+    def trouble(self) -> str:
+        """Why the velocity is no longer finite."""
+        if np.isfinite(self.clock).all():
+            return ""
+        dt, time = float(self.case.time.dt), self.case.time
+        line = "the velocity is no longer finite"
+        if time.control == "fixed" and math.isfinite(self.courant_rate):
+            number = self.courant_rate * dt
+            line += f": Courant number {number:.3g} shortly before"
+            if number > time.courant:
+                line += f"; time.dt = {time.courant / self.courant_rate:.2g} would make it "
+                line += f'{time.courant:g}, time.control = "courant" keeps it there'
+        viscous = self.time_limits(self.case).get("stability of the explicit viscous term")
+        if viscous and dt > viscous:
+            line += f"; the explicit viscous term needs time.dt <= {viscous:.3g}"
+        return line
+
+    # ---- output ----
+
+    def state(self) -> dict[str, Share]:
+        """û, and the account of energy."""
+        view = self.u_hat.view(np.float64)
+        axis, start, total = self.transform.spectral_share
+        wide = 2 if axis == 3 else 1
+        return {
+            "velocity": Share(view, axis, wide * start, wide * total),
+            "clock": Share(self.clock),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a saved velocity."""
+        self.u_hat.view(np.float64)[:] = state["velocity"]
+        self.clock[:] = state["clock"]
+
+    def constants(self) -> dict[str, Share]:
+        """Coordinates of the recorded points, and the wavenumbers of the spectrum."""
+        every = self.case.output.every_point
+        found = {"fluid/k": Share(self._wavenumbers)}
+        for name, n, h in zip(AXES, self.grid.n, self.grid.spacing, strict=False):
+            found[f"fluid/{name}"] = Share(np.arange(0, n, every) * h)
+        return found
+
+    def frame(self) -> dict[str, Share]:
+        """Scalars, spectrum, and the fields asked for."""
+        series = self._series()
+        shares = {f"series/{name}": Share(np.array(value)) for name, value in series.items()}
+        energy = spectrum(
+            self.flow, self.u_hat, self._shells, len(self._wavenumbers), self.ranks
+        )
+        shares["fluid/spectrum"] = Share(energy)
+        fields = self.case.output.fields
+        if "u" in fields:
+            shares["fluid/u"] = self._field(self.flow.velocity(self.u_hat))
+        if "p" in fields:
+            p = self.transform.physical(1)
+            self.flow.pressure(self.u_hat, self.clock[0], p)
+            shares["fluid/p"] = self._field(p[0])
+        if "vorticity" in fields:
+            w_hat = self.flow.vorticity_hat(self.u_hat)
+            w = self.transform.physical(w_hat.shape[1])
+            self.transform.backward(w_hat, w)
+            shares["fluid/vorticity"] = self._field(w if self.grid.dim == 3 else w[0])
+        return shares
+
+    def _field(self, field: np.ndarray) -> Share:
+        """Every n-th point of a field (…, x, y, z) as a share of the planes."""
+        every = self.case.output.every_point
+        start, (n, *_) = self.transform.start, self.grid.n
+        field = field[..., -start % every :: every, :, :]
+        field = self.grid.view(field)[..., ::every]
+        if self.grid.dim == 3:
+            field = field[..., ::every, :]
+        dtype = np.float32 if self.case.output.precision == "single" else np.float64
+        axis = field.ndim - self.grid.dim
+        return Share(field.astype(dtype, order="C"), axis, -(-start // every), -(-n // every))
+
+    def _series(self) -> dict[str, float]:
+        kinetic, dissipation = self._energies()
+        clock, volume = self.clock, self.grid.volume
+        w_hat = self.flow.vorticity_hat(self.u_hat)
+        w = w_hat.view(np.float64)
+        symbols = self.flow.symbols
+        enstrophy = kernels.weighted_sums(w, w, symbols.weight, *symbols.laplacian)[0]
+        d = self.transform.physical(1)
+        self.flow.divergence(self.u_hat, d)
+        rate = self._courant_rate()
+        scale = max(clock[4], clock[3]) or 1.0
+        series = {
+            "kinetic_energy": kinetic,
+            "dissipation": dissipation,
+            "enstrophy": 0.5 * volume * float(self.ranks.total(np.array([enstrophy]))[0]),
+            "max_divergence": self.ranks.vote(float(np.abs(d).max(initial=0.0)))[0],
+            "courant": rate * float(self.case.time.dt),
+            "energy_balance_error": (kinetic + clock[1] - clock[2] - clock[4]) / scale,
+        }
+        momentum = self._momentum()
+        series["momentum"] = float(np.linalg.norm(momentum))
+        for name, value in zip(AXES, momentum, strict=False):
+            series[f"momentum_{name}"] = float(value)
+        return series | self._errors()
+
+    def _momentum(self) -> np.ndarray:
+        """ρ V ⟨u⟩ [kg m/s]."""
+        mean = np.zeros(self.grid.dim)
+        if self.flow.symbols.mean:
+            x, y, z = self.flow.symbols.mean
+            mean = self.u_hat[x, :, y, z].real
+        return self.flow.density * self.grid.volume * self.ranks.total(mean)
+
+    def _errors(self) -> dict[str, float]:
+        """Distance from the exact solution in the grid's L2 norm, relative to its size."""
+        if self.exact is None:
+            return {}
+        t = float(self.clock[0])
+        wanted = self.transform.physical(self.grid.dim)
+        self.exact.velocity(t, wanted)
+        found = {"velocity_error": self._distance(self.flow.velocity(self.u_hat), wanted)}
+        if getattr(self.exact, "has_pressure", True):
+            p, wanted = self.transform.physical(1), self.transform.physical(1)
+            self.flow.pressure(self.u_hat, t, p)
+            self.exact.pressure(t, wanted[0])
+            (mean,) = self.ranks.total(np.array([wanted.sum()])) / self.transform.points
+            found["pressure_error"] = self._distance(p, wanted - mean)
+        return found
+
+    def _distance(self, field: np.ndarray, wanted: np.ndarray) -> float:
+        sums = np.array([((field - wanted) ** 2).sum(), (wanted**2).sum()])
+        error, size = self.ranks.total(sums)
+        return math.sqrt(error / size) if size > 0 else math.sqrt(error)
+
+    def figures(self, run: Run) -> dict[str, float]:
+        """Largest divergence and imbalance of energy over the frames, errors at the end."""
+        series = run.series
+        found = {"max_divergence": float(np.max(series["max_divergence"][:]))}
+        found["energy_balance_error"] = float(np.abs(series["energy_balance_error"][:]).max())
+        for name in ("kinetic_energy", "velocity_error", "pressure_error"):
+            if name in series:
+                found[name] = float(series[name][-1])
+        return found
+
+
+def manufactured(case: FluidCase, grid: Grid) -> RandomFlow:
+    """The manufactured flow of a case."""
+    fluid, start = case.fluid, case.start
+    return RandomFlow(grid, start.terms, start.seed, fluid.density, fluid.viscosity)
+
+
+def starting_speeds(case: FluidCase, grid: Grid) -> list[float]:
+    """Largest |u| of each component to expect [m/s], from a sample of points at the start."""
+    start, dim = case.start, grid.dim
+    if start.velocity == "random":
+        return [3 * math.sqrt(2 * start.energy / dim)] * dim
+    coarse = Grid(tuple(min(n, SAMPLE) for n in grid.n), grid.box)
+    points = coarse.coordinates(0, coarse.n[0])
+    out = np.zeros((dim, *np.broadcast_shapes(*(x.shape for x in points))))
+    if start.velocity == "manufactured":
+        manufactured(case, grid).at(points).velocity(0.0, out)
+    elif isinstance(start.velocity, list):
+        FormulaFlow(case.formulas(start.velocity), None, points).velocity(0.0, out)
+    speeds = np.abs(out).max(axis=(1, 2, 3))
+    if case.force.body:  # what the force can make of a fluid at rest
+        FormulaFlow(case.formulas(case.force.body), None, points).velocity(0.0, out)
+        push = np.abs(out).max(axis=(1, 2, 3)) / case.fluid.density
+        nu = case.fluid.viscosity / case.fluid.density
+        longest = max(grid.box) ** 2 / (4 * np.pi**2 * nu) if nu else math.inf
+        speeds = speeds + push * min(case.time.end, longest)
+    return [float(speed) if np.isfinite(speed) else 0.0 for speed in speeds]
