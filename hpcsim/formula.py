@@ -127,7 +127,8 @@ class Formula:
             try:
                 given.append((name, float(value)))
             except (TypeError, ValueError, OverflowError):
-                raise FormulaError(f"parameter {name} is no number: {shown(value)}") from None
+                what = f"the parameter {shown(name)} is not a number: {shown(value)}"
+                raise FormulaError(what) from None
         return parsed(text, tuple(variables), tuple(given))
 
     def __str__(self) -> str:
@@ -218,11 +219,16 @@ class Formula:
             if scalars[k]:
                 numbers[k] = field
                 continue
-            whole = field.flags.aligned and not any(step % 8 for step in field.strides)
-            if not whole or (field is not out and np.may_share_memory(field, out)):
+            regular = field.flags.aligned and not any(step % 8 for step in field.strides)
+            if not regular or (field is not out and np.may_share_memory(field, out)):
                 fields[k] = field = field.copy()  # kept in the list until the kernel is done
-            addresses[k] = field.ctypes.data
-            strides[k] = [step // 8 for step in np.broadcast_to(field, out.shape).strides]
+            lengths = zip(field.shape[::-1], out.shape[::-1], strict=False)
+            if field.ndim > out.ndim or any(n not in (1, whole) for n, whole in lengths):
+                what = f"{self.variables[k]} of shape {field.shape} does not broadcast to "
+                raise ValueError(f"{what}{out.shape}")
+            addresses[k] = field.__array_interface__["data"][0]
+            steps = zip(field.shape, field.strides, strict=True)
+            strides[k, out.ndim - field.ndim :] = [0 if n == 1 else step // 8 for n, step in steps]
         shape = np.array(out.shape, np.int64)
         run(lines, once, registers, numbers, addresses, strides, shape, out.reshape(-1))
 
@@ -287,6 +293,10 @@ class Builder:
                 return b if u == 1.0 else a
             case "*" if u is None and v is not None:
                 return self.simplified("*", b, a)
+            case "*" if u == -1.0:
+                return self.simplified("negative", b)
+            case "*" if u is not None and inner.operation == "negative":
+                return self.simplified("*", self.number(-u), inner.arguments[0])
             case "*" if u is not None and inner.operation == "*":
                 product = self.apply("*", a, inner.arguments[0])
                 if self.constant(product) is not None:
@@ -297,6 +307,9 @@ class Builder:
                 return a if v == 1.0 else self.number(1.0)
             case "negative" if inner.operation == "negative":
                 return inner.arguments[0]
+            case "negative" if inner.operation == "*":
+                if (factor := self.constant(inner.arguments[0])) is not None:
+                    return self.simplified("*", self.number(-factor), inner.arguments[1])
             case "if" if arguments[1] == b:
                 return b
         return self.apply(name, *arguments)
@@ -544,7 +557,7 @@ def sweeps(first: int, values: list[Callable[..., float]]) -> Callable[..., None
 operate = sweeps(0, [operation.value for operation in OPERATIONS.values()])
 
 
-@intrinsic
+@cast(Any, intrinsic)
 def load(typing: Any, address: Any, index: Any) -> Any:
     """The float64 at an address, so many places on: one kernel for arrays of any layout."""
 
@@ -576,18 +589,14 @@ def gather(
     while lane < count:
         row = min(count - lane, shape[last] - index[last])
         step = strides[last]
-        if step == 0:
-            value = load(address, place)  # type: ignore[call-arg]
+        if step == 1:
             for i in range(row):
-                block[lane + i] = value
-        elif step == 1:
-            for i in range(row):
-                block[lane + i] = load(address, place + i)  # type: ignore[call-arg]
+                block[lane + i] = load(address, place + i)
         else:
             for i in range(row):
-                block[lane + i] = load(address, place + i * step)  # type: ignore[call-arg]
+                block[lane + i] = load(address, place + i * step)
         lane += row
-        place += row * strides[last]
+        place += row * step
         index[last] += row
         axis = last
         while axis > 0 and index[axis] == shape[axis]:

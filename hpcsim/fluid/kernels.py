@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # ruff: noqa: ANN001, ANN201
+# mypy: disallow-untyped-defs=False
 from hpcsim.compiled import kernel, reduction
 
 

@@ -17,6 +17,7 @@ from hpcsim.compiled import inlined, kernel
 from hpcsim.fluid.grid import Grid
 
 # ruff: noqa: ANN001, ANN201
+# mypy: disallow-untyped-defs=False
 
 
 class RandomFlow:
@@ -24,9 +25,7 @@ class RandomFlow:
 
     steady = False
 
-    def __init__(
-        self, grid: Grid, terms: int, seed: int, density: float, viscosity: float
-    ) -> None:
+    def __init__(self, grid: Grid, terms: int, seed: int, density: float, viscosity: float) -> None:
         draw = np.random.Generator(np.random.Philox(seed))
         dim = grid.dim
         self.density, self.viscosity = density, viscosity
@@ -34,7 +33,7 @@ class RandomFlow:
         length = min(grid.box)
         self._b = np.zeros((2, terms, dim))
         for index in np.ndindex(2, terms):
-            m = np.zeros(dim)
+            m = np.zeros(dim, np.int64)
             while not m.any():
                 m = draw.integers(-2, 3, dim)
             self._b[index] = 2 * np.pi * m / np.array(grid.box)
@@ -52,7 +51,11 @@ class RandomFlow:
         shape = np.broadcast_shapes(*(x.shape for x in points))
         self._points = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in points]
         dim = len(points)
-        self._u, self._p, self._f = np.empty((dim, *shape)), np.empty(shape), np.empty((dim, *shape))
+        self._u, self._p, self._f = (
+            np.empty((dim, *shape)),
+            np.empty(shape),
+            np.empty((dim, *shape)),
+        )
         return self
 
     def _evaluate(self, t: float) -> None:

@@ -67,14 +67,14 @@ class NavierStokes:
             components = transform_components(dim, operators)[-1]
             self._space = transform.physical(components)
             self._products = transform.spectral(components)
-            self._force_hat = transform.spectral(dim) if force else None
+            self._force_hat = transform.spectral(dim if force else 0)
         else:
             weights = np.array(operators.gradient)
             self._coefficients = 0.5 * np.outer(self.inverse_spacing, weights)
             self._space = transform.physical(dim, halo)
             self._rate = transform.physical(dim)
             self._halo = Halo(grid.n[0], halo, ranks)
-        self._force_space = transform.physical(dim) if force else None
+        self._force_space = transform.physical(dim if force else 0)
         self._force_known = False  # a steady force is evaluated once
 
     @property
@@ -93,7 +93,7 @@ class NavierStokes:
         """ĝ at time t; not projected it also holds the gradient that the pressure balances."""
         u = self.velocity(u_hat)
         if self.force is not None:
-            self._evaluate_force(t, u)
+            self._evaluate_force(self.force, t, u)
         g = g_hat.view(np.float64)
         if self.operators.truncated:
             self._spectral_rate(g)
@@ -105,22 +105,20 @@ class NavierStokes:
             x, y, z = self.symbols.mean
             g_hat[x, :, y, z] = 0.0
 
-    def _evaluate_force(self, t: float, u: np.ndarray) -> None:
+    def _evaluate_force(self, force: Force, t: float, u: np.ndarray) -> None:
         """The force at time t where it is needed, and its power."""
         if not self._force_known:
-            self.force.fill(t, self._force_space)
+            force.fill(t, self._force_space)
             if self.operators.truncated:
                 self.transform.forward(self._force_space, self._force_hat)
-            self._force_known = self.force.steady
+            self._force_known = force.steady
         cell = self.grid.volume / self.transform.points
         self.power = cell * kernels.dot(self._force_space, u)
 
     def _stencil_rate(self, g_hat: np.ndarray) -> None:
         points = self.transform.points
         self._halo.fill(self._space)
-        kernels.skew_convection(
-            self._space, self._coefficients, self._axes, 1 / points, self._rate
-        )
+        kernels.skew_convection(self._space, self._coefficients, self._axes, 1 / points, self._rate)
         if self.force is not None:
             kernels.add(self._rate, self._force_space, 1 / (self.density * points))
         self.transform.forward(self._rate, g_hat)
@@ -156,9 +154,7 @@ class NavierStokes:
     def energies(self, u_hat: np.ndarray) -> tuple[float, float]:
         """Kinetic energy [J] and dissipation μ Σ λ|û|² [W] of this rank's modes."""
         u = u_hat.view(np.float64)
-        plain, curved = kernels.weighted_sums(
-            u, u, self.symbols.weight, *self.symbols.laplacian
-        )
+        plain, curved = kernels.weighted_sums(u, u, self.symbols.weight, *self.symbols.laplacian)
         return (
             0.5 * self.density * self.grid.volume * plain,
             self.density * self.nu * self.grid.volume * curved,
@@ -167,17 +163,13 @@ class NavierStokes:
     def divergence(self, u_hat: np.ndarray, d: np.ndarray) -> None:
         """D·u at this rank's points, (1, x, y, z)."""
         d_hat = self.transform.spectral(1)
-        kernels.divergence(
-            u_hat.view(np.float64), *self.symbols.gradient, d_hat.view(np.float64)
-        )
+        kernels.divergence(u_hat.view(np.float64), *self.symbols.gradient, d_hat.view(np.float64))
         self.transform.backward(d_hat, d)
 
     def vorticity_hat(self, u_hat: np.ndarray) -> np.ndarray:
         """Fourier coefficients of D × u, one component in 2D."""
         w_hat = self.transform.spectral(1 if self.dim == 2 else 3)
-        kernels.curl(
-            u_hat.view(np.float64), *self.symbols.gradient, 1.0, w_hat.view(np.float64)
-        )
+        kernels.curl(u_hat.view(np.float64), *self.symbols.gradient, 1.0, w_hat.view(np.float64))
         return w_hat
 
     def project(self, u_hat: np.ndarray) -> None:

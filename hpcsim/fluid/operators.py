@@ -34,35 +34,34 @@ class Operators:
 
     def gradient_symbol(self, k: np.ndarray, n: int, h: float) -> np.ndarray:
         """s(k) [1/m], real; exactly zero where k is 0 or n/2."""
-        theta = 2 * np.pi * k / n
-        if self.truncated:
-            return theta / h
-        s = sum(2 * d * np.sin(m * theta) for m, d in enumerate(self.gradient, start=1)) / h
+        s = self._gradient_at(2 * np.pi * k / n) / h
         return np.where((k == 0) | (2 * k == n), 0.0, s)
 
     def laplacian_symbol(self, k: np.ndarray, n: int, h: float) -> np.ndarray:
         """λ(k) ≥ 0 [1/m²]; the Laplacian multiplies by −λ."""
-        theta = 2 * np.pi * k / n
-        if self.truncated:
-            return (theta / h) ** 2
-        # Σ l_m = 0 over the stencil, so each cosine may lose 1: small λ keep their digits
-        terms = (4 * w * np.sin(m * theta / 2) ** 2 for m, w in enumerate(self.laplacian) if m)
-        return sum(terms) / h**2 + np.zeros(len(k))
-
-    def largest_gradient(self, h: float) -> float:
-        """Upper bound of |s| [1/m]."""
-        if self.truncated:
-            return 2 * np.pi / (3 * h)
-        theta = np.linspace(0, np.pi, 1001)
-        return float(max(sum(2 * d * np.sin(m * theta) for m, d in enumerate(self.gradient, 1)))) / h
+        return self._laplacian_at(2 * np.pi * k / n) / h**2
 
     def largest_laplacian(self, h: float) -> float:
         """Upper bound of λ [1/m²]."""
+        return float(self._laplacian_at(np.linspace(0, self._highest, 1001)).max()) / h**2
+
+    @property
+    def _highest(self) -> float:
+        """Largest θ that is kept."""
+        return 2 * np.pi / 3 if self.truncated else np.pi
+
+    def _gradient_at(self, theta: np.ndarray) -> np.ndarray:
         if self.truncated:
-            return (2 * np.pi / (3 * h)) ** 2
-        theta = np.linspace(0, np.pi, 1001)
-        terms = (4 * w * np.sin(m * theta / 2) ** 2 for m, w in enumerate(self.laplacian) if m)
-        return float(max(sum(terms))) / h**2
+            return theta
+        m = np.arange(1, len(self.gradient) + 1)
+        return 2 * np.sin(np.multiply.outer(theta, m)) @ np.array(self.gradient)
+
+    def _laplacian_at(self, theta: np.ndarray) -> np.ndarray:
+        if self.truncated:
+            return theta**2
+        # the weights sum to zero, so 1 − cos may stand for −cos: small λ keep their digits
+        m = np.arange(1, len(self.laplacian))
+        return 4 * np.sin(np.multiply.outer(theta, m) / 2) ** 2 @ np.array(self.laplacian[1:])
 
 
 OPERATORS = {

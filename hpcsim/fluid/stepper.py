@@ -47,16 +47,12 @@ class AdditiveStepper:
         above = np.vstack([a_explicit, errors[0]])
         self._rate_slot = slots(np.any(above, axis=0))
         inner = np.arange(pair.stages)  # stage 0 is û, the last one becomes it
-        self._stage_slot = slots(
-            np.any(below, axis=0) & (inner > 0) & (inner < pair.stages - 1)
-        )
+        self._stage_slot = slots(np.any(below, axis=0) & (inner > 0) & (inner < pair.stages - 1))
         self._weights = [
             self._arranged(a_explicit[j], np.append(a_implicit[j, :j], 0.0), a_implicit[j, j])
             for j in range(pair.stages)
         ]
-        self._error_weights = (
-            self._arranged(errors[0], errors[1], 0.0) if estimates_error else None
-        )
+        self._error_weights = self._arranged(errors[0], errors[1], 0.0) if estimates_error else None
         shape = flow.transform.spectral(flow.dim).shape
         self._rates = np.zeros((len(self._rate_slot), *shape), np.complex128)
         # one more, for a stage that is used at once and not again

@@ -93,14 +93,15 @@ def write_gif(path: Path, frames: Iterator[np.ndarray], speed: int) -> None:
     from PIL import Image
 
     images = (Image.fromarray(frame).convert("RGB") for frame in frames)
-    next(images).save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=images,
-        duration=1000 / speed,  # ms of each
-        loop=0,
-    )
+    with path.open("wb") as file:
+        next(images).save(
+            file,
+            format="GIF",
+            save_all=True,
+            append_images=images,
+            duration=1000 / speed,  # ms of each
+            loop=0,
+        )
 
 
 def write_mp4(path: Path, frames: Iterator[np.ndarray], speed: int) -> None:

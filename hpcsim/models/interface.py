@@ -62,7 +62,7 @@ class Model(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Compile every hot loop, or load it from the cache; called on rank 0 first, no exchange."""
+        """Compile every hot loop, or load it from the cache; on rank 0 first, so no exchange."""
         ...
 
     def begin(self) -> None:

@@ -86,7 +86,7 @@ class Halo:
 
 
 @kernel
-def take(field, planes, packed):  # noqa: ANN001, ANN201
+def take(field: np.ndarray, planes: np.ndarray, packed: np.ndarray) -> None:
     """packed[i, c] = field[c, planes[i]]."""
     for index in range(len(planes)):
         for component in range(field.shape[0]):
@@ -94,7 +94,7 @@ def take(field, planes, packed):  # noqa: ANN001, ANN201
 
 
 @kernel
-def put(packed, planes, field):  # noqa: ANN001, ANN201
+def put(packed: np.ndarray, planes: np.ndarray, field: np.ndarray) -> None:
     """field[c, planes[i]] = packed[i, c]."""
     for index in range(len(planes)):
         for component in range(field.shape[0]):
@@ -102,7 +102,7 @@ def put(packed, planes, field):  # noqa: ANN001, ANN201
 
 
 @kernel
-def accumulate(packed, planes, field):  # noqa: ANN001, ANN201
+def accumulate(packed: np.ndarray, planes: np.ndarray, field: np.ndarray) -> None:
     """field[c, planes[i]] += packed[i, c]."""
     for index in range(len(planes)):
         for component in range(field.shape[0]):

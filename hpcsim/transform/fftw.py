@@ -32,7 +32,11 @@ UNALIGNED = 1 << 1
 
 
 class _Dimension(ctypes.Structure):
-    _fields_ = [("n", ctypes.c_ssize_t), ("step_in", ctypes.c_ssize_t), ("step_out", ctypes.c_ssize_t)]
+    _fields_ = [
+        ("n", ctypes.c_ssize_t),
+        ("step_in", ctypes.c_ssize_t),
+        ("step_out", ctypes.c_ssize_t),
+    ]
 
 
 @cache

@@ -1,6 +1,6 @@
 """The distributed real Fourier transform: slabs of planes in space, rows of modes in Fourier space.
 
-Fields of two dimensions are fields of three whose middle axis has length 1, so one code serves both.
+Fields of two axes are fields of three whose middle one has length 1, so one code serves both.
 
     physical   (component, x, y, z)     real;    this rank has some planes x
     spectral   (x, component, y, z)     complex; this rank has some rows y (2D: some z), all x
@@ -165,12 +165,8 @@ class SlabTransform:
             over_y = [(self.count, step, step), (kept_z, 1, 1)]
             to_planes = [(self.count, ny * nz, step), (ny, nz, half)]
             to_field = [(self.count, step, ny * nz), (ny, half, nz)]
-            plans["z", components] = Plan(
-                "dft_r2c", (nz, 1, 1), to_planes, field, planes, effort
-            )
-            plans["-z", components] = Plan(
-                "dft_c2r", (nz, 1, 1), to_field, planes, field, effort
-            )
+            plans["z", components] = Plan("dft_r2c", (nz, 1, 1), to_planes, field, planes, effort)
+            plans["-z", components] = Plan("dft_c2r", (nz, 1, 1), to_field, planes, field, effort)
             if ny > 1:
                 for name, sign in (("y", FORWARD), ("-y", BACKWARD)):
                     plans[name, components] = Plan(
@@ -241,7 +237,14 @@ class SlabTransform:
         planes = self._planes_buffer
         for index in range(components):
             unpack(
-                packed, planes, offsets, self._parts, self._place_y, self._dropped_y, components, index
+                packed,
+                planes,
+                offsets,
+                self._parts,
+                self._place_y,
+                self._dropped_y,
+                components,
+                index,
             )
             if self._split_rows:
                 plans["-y", components](planes, planes)
@@ -252,7 +255,7 @@ class SlabTransform:
         return self._rows_buffer[: np.prod(shape)].reshape(shape)
 
     def _ends(self) -> tuple[int, int]:
-        """Rows of modes k_x ≥ 0 in a truncated array, and where those with k_x < 0 begin in full."""
+        """Number of kept rows k_x ≥ 0, and where those with k_x < 0 begin among all rows."""
         low = (self._kept[0] + 1) // 2
         return low, self.shape[0] - (self._kept[0] - low)
 
@@ -274,7 +277,15 @@ class SlabTransform:
 
 
 @kernel
-def pack(planes, packed, offsets, parts, place_y, components, index):  # noqa: ANN001, ANN201
+def pack(
+    planes: np.ndarray,
+    packed: np.ndarray,
+    offsets: np.ndarray,
+    parts: np.ndarray,
+    place_y: np.ndarray,
+    components: int,
+    index: int,
+) -> None:
     """Order the kept modes of one component by the rank they go to: (rank, x, component, y, z)."""
     for rank in range(len(parts)):
         first_y, end_y = parts[rank, 0]
@@ -290,7 +301,16 @@ def pack(planes, packed, offsets, parts, place_y, components, index):  # noqa: A
 
 
 @kernel
-def unpack(packed, planes, offsets, parts, place_y, dropped_y, components, index):  # noqa: ANN001, ANN201
+def unpack(
+    packed: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    parts: np.ndarray,
+    place_y: np.ndarray,
+    dropped_y: np.ndarray,
+    components: int,
+    index: int,
+) -> None:
     """Put the blocks of all ranks back into planes; modes that are not kept become zero."""
     kept_z = parts[-1, 1, 1]
     for x in range(planes.shape[0]):

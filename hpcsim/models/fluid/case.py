@@ -61,7 +61,9 @@ class FluidTable(Table):
     density: float = key(1.0, "density", "kg/m3", gt=0)
     viscosity: float = key(0.0, "dynamic viscosity", "Pa s", ge=0)
     reynolds: float = key(
-        0.0, "given instead of density and viscosity: viscosity 1/Re, density 1; 0 = not given", ge=0
+        0.0,
+        "given instead of density and viscosity: viscosity 1/Re, density 1; 0 = not given",
+        ge=0,
     )
     operators: Literal["centred", "fourth", "spectral"] = key("centred", "spatial operators")
     mean_flow: Literal["kept", "driven"] = key(
@@ -80,7 +82,9 @@ class Start(Table):
     )
     seed: int = key(0, "seed of random and manufactured", ge=0, lt=2**64)
     energy: float = key(0.5, "random: mean of |u|²/2", "m2/s2", gt=0)
-    peak: float = key(3.0, "random: peak of the spectrum, in units of the smallest wavenumber", gt=0)
+    peak: float = key(
+        3.0, "random: peak of the spectrum, in units of the smallest wavenumber", gt=0
+    )
     terms: int = key(3, "manufactured: number of waves", ge=1, le=100)
 
 
@@ -147,19 +151,30 @@ def problems(case: FluidCase) -> list[tuple[str, str]]:
     fluid, dim = case.fluid, case.dim
     if len(fluid.box) != dim:
         found.append(("fluid.box", f" has {len(fluid.box)} lengths: must be {dim}, as fluid.n has"))
-    if fluid.reynolds and (fluid.density != 1.0 or fluid.viscosity not in (0.0, 1 / fluid.reynolds)):
+    if fluid.reynolds and (
+        fluid.density != 1.0 or fluid.viscosity not in (0.0, 1 / fluid.reynolds)
+    ):
         found.append(
-            ("fluid.reynolds", ": stands for viscosity 1/Re and density 1: give it or those, not both")
+            (
+                "fluid.reynolds",
+                ": stands for viscosity 1/Re and density 1: give it or those, not both",
+            )
         )
     if case.time.control == "error" and case.pair.embedded is None:
         able = ", ".join(name for name, pair in ADDITIVE.items() if pair.embedded_weights)
         found.append(
-            ("time.control", f' = "error": {case.time.scheme} has no error estimate; {able} have one')
+            (
+                "time.control",
+                f' = "error": {case.time.scheme} has no error estimate; {able} have one',
+            )
         )
     for index, n in enumerate(fluid.n):
         if case.output.every_point > n:
             found.append(
-                ("output.every_point", f" = {case.output.every_point}: fluid.n[{index}] is only {n}")
+                (
+                    "output.every_point",
+                    f" = {case.output.every_point}: fluid.n[{index}] is only {n}",
+                )
             )
     velocity = case.start.velocity
     lists: list[tuple[str, Any, int]] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -223,7 +223,7 @@ class Fluid:
         dt = float(self.case.time.dt)
         parts = {"fixed": self._whole, "courant": self._by_courant, "error": self._by_error}
         take = parts[self.case.time.control]
-        self.courant_rate = self._courant_rate()
+        self._watch_courant()
         for number in range(step, step + count):
             take(number * dt, dt)
             self.clock[0] = (number + 1) * dt
@@ -275,6 +275,12 @@ class Fluid:
         self.clock[2] += spent[1]
         self.clock[3] += abs(spent[1])
 
+    def _watch_courant(self) -> None:
+        """Remember the Courant number as long as the energy is one that the flow can have."""
+        kinetic = self._energies()[0]
+        if kinetic <= 2 * (self.clock[4] + self.clock[3]):
+            self.courant_rate = self._courant_rate()
+
     def _courant_rate(self) -> float:
         """Largest Σ|u|/h [1/s]."""
         u = self.flow.velocity(self.u_hat)
@@ -293,7 +299,7 @@ class Fluid:
         line = "the velocity is no longer finite"
         if time.control == "fixed" and math.isfinite(self.courant_rate):
             number = self.courant_rate * dt
-            line += f": Courant number {number:.3g} shortly before"
+            line += f": its Courant number was {number:.3g} before it grew"
             if number > time.courant:
                 line += f"; time.dt = {time.courant / self.courant_rate:.2g} would make it "
                 line += f'{time.courant:g}, time.control = "courant" keeps it there'
@@ -331,9 +337,7 @@ class Fluid:
         """Scalars, spectrum, and the fields asked for."""
         series = self._series()
         shares = {f"series/{name}": Share(np.array(value)) for name, value in series.items()}
-        energy = spectrum(
-            self.flow, self.u_hat, self._shells, len(self._wavenumbers), self.ranks
-        )
+        energy = spectrum(self.flow, self.u_hat, self._shells, len(self._wavenumbers), self.ranks)
         shares["fluid/spectrum"] = Share(energy)
         fields = self.case.output.fields
         if "u" in fields:
