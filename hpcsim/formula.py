@@ -219,8 +219,8 @@ class Formula:
             if scalars[k]:
                 numbers[k] = field
                 continue
-            regular = field.flags.aligned and not any(step % 8 for step in field.strides)
-            if not regular or (field is not out and np.may_share_memory(field, out)):
+            overlapping = field is not out and np.may_share_memory(field, out)
+            if overlapping or not field.flags.aligned:
                 fields[k] = field = field.copy()  # kept in the list until the kernel is done
             lengths = zip(field.shape[::-1], out.shape[::-1], strict=False)
             if field.ndim > out.ndim or any(n not in (1, whole) for n, whole in lengths):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # ruff: noqa: ANN001, ANN201
 # mypy: disallow-untyped-defs=False
+import numpy as np
+
 from hpcsim.compiled import kernel, reduction
 
 
@@ -224,8 +226,9 @@ def largest_courant(u, inverse_spacing):
                 speed = 0.0
                 for a in range(u.shape[0]):
                     speed += abs(u[a, x, y, z]) * inverse_spacing[a]
-                if not speed <= most:
-                    most = speed
+                if not speed < np.inf:
+                    return np.inf
+                most = max(most, speed)
     return most
 
 
