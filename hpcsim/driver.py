@@ -26,6 +26,7 @@ from hpcsim.output.segments import Recorder, drop_after, gather
 from hpcsim.parallel import signals
 from hpcsim.parallel.ranks import Ranks
 from hpcsim.terminal import Terminal, duration
+from hpcsim.transform import wisdom
 
 STATUS = {FINISHED: "finished", DIVERGED: "diverged", STOPPED: "stopped"}
 #: A signal or the wall limit is noticed after this much work at most.
@@ -103,9 +104,14 @@ class Simulation:
     def run(self, restart: bool) -> int:
         """Set up, loop, gather, sum up; the exit code."""
         self._announce()
+        plans = self.folder.path / "fft-plans.txt"
+        if restart and self.ranks.share(plans.exists()):
+            wisdom.use(self.ranks, plans)
         self.model: Model = self.job.kind(self.job.case, self.ranks)
         self.ranks.root_first(self.model.prepare)
         self.model.begin()
+        if wisdom.in_use() and self.ranks.is_root:
+            wisdom.save(plans)
         self._begin(restart)
         code = self._loop()
         self._finish(code)

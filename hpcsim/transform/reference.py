@@ -34,9 +34,7 @@ class ReferenceTransform:
         real = (False, False, True)
         self.modes = tuple(
             kept_modes(n, truncated=False, real=half)[part]
-            for n, half, part in zip(
-                self.shape, real, self._pfft.local_slice(True), strict=True
-            )
+            for n, half, part in zip(self.shape, real, self._pfft.local_slice(True), strict=True)
         )
 
     def physical(self, components: int, halo: int = 0) -> np.ndarray:

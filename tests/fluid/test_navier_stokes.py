@@ -125,7 +125,7 @@ def test_account_of_energy_closes_with_force_and_viscosity(operators, dim):
     """K + dissipated − work stays: to the order of ark4."""
     n = (12, 10, 8)[:dim]
     texts = ("sin(x + y)*cos(3*t)", "cos(x)*t", "sin(x)")[:dim]
-    names = ("x", "y", "z")[:dim] + ("t",)
+    names = (*("x", "y", "z")[:dim], "t")
     flow = make_flow(n, operators)
     force = FormulaForce(
         [Formula.parse(text, names) for text in texts], [], flow.grid.coordinates(0, n[0])
@@ -170,14 +170,12 @@ def test_mean_flow_is_kept_or_driven_by_the_mean_force(kept, operators):
     flow = make_flow((8, 8), operators, nu=0.1, density=2.0, force=force, kept=kept)
     u_hat = final(flow, "ars222", 10, 0.5, flow.transform.spectral(2))
     x, y, z = flow.symbols.mean
-    np.testing.assert_allclose(
-        u_hat[x, :, y, z], [0.0 if kept else 0.75, 0.0], rtol=0, atol=1e-14
-    )
+    np.testing.assert_allclose(u_hat[x, :, y, z], [0.0 if kept else 0.75, 0.0], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("operators", OPERATORS)
 def test_couple_acts_as_half_its_curl(operators):
-    """3D: m = (0, 0, sin x cos y); the force is ½ (∂_y m, −∂_x m, 0) with the operators' gradient."""
+    """m = (0, 0, sin x cos y): the force is ½ (∂_y m, −∂_x m, 0) by the operators."""
     n = (12, 8, 6)
     names = ("x", "y", "z", "t")
     couple = [Formula.parse(text, names) for text in ("0", "0", "sin(x)*cos(y)")]
@@ -192,7 +190,7 @@ def test_couple_acts_as_half_its_curl(operators):
         entry.gradient_symbol(np.array([1]), k, h)[0]
         for k, h in zip(n[:2], flow.grid.spacing, strict=False)
     )
-    x, y, z = points
+    x, y, _ = points
     expected = np.zeros_like(f)
     expected[0] = -0.5 * sy * np.sin(x) * np.sin(y)
     expected[1] = -0.5 * sx * np.cos(x) * np.cos(y)

@@ -35,8 +35,6 @@ def test_one_rank(n, width):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(
-    ("n", "width"), [(16, 2), (9, 1), (5, 4), (3, 2), (2, 3), (7, 9)]
-)
+@pytest.mark.parametrize(("n", "width"), [(16, 2), (9, 1), (5, 4), (3, 2), (2, 3), (7, 9)])
 def test_several_ranks_also_with_slabs_thinner_than_the_halo(n, width, ranks):
     check(n, width, ranks)

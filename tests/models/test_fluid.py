@@ -1,0 +1,223 @@
+"""Flows as runs: the same on any number of ranks, restarts, fields, figures, bad input."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+import hpcsim
+from tests.launch import contents, messages
+from tests.launch import hpcsim as command
+
+SMALL = ["--set", "fluid.n=[20,18]", "--set", "time.dt=0.01", "--set", "output.every=0.25"]
+STIRRED = [
+    "--set", "force.body=['sin(y)*cos(2*t)', '0.5*cos(x)']",
+    "--set", "force.couple=['sin(x + y)*t']",
+    "--set", "exact={}",
+]  # fmt: skip
+
+
+def velocity(folder):
+    with h5py.File(folder / "output.h5") as file:
+        return file["fluid/u"][:]
+
+
+@pytest.mark.parametrize(
+    "extra", [["--set", "fluid.operators=fourth"], ["--set", "fluid.operators=spectral"]]
+)
+def test_equal_on_any_number_of_ranks_to_rounding(extra, tmp_path):
+    """100 steps on 1, 2, 3, 4 ranks agree to 1e-13 of the velocity, force and couple included."""
+    for ranks in (1, 2, 3, 4):
+        done = command(
+            "run", "taylor-green-2d", *SMALL, *STIRRED, *extra, "--out", tmp_path / str(ranks),
+            ranks=ranks,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    alone = velocity(tmp_path / "1")
+    assert alone.shape == (5, 2, 20, 18)
+    for ranks in (2, 3, 4):
+        difference = np.abs(velocity(tmp_path / str(ranks)) - alone).max()
+        assert difference < 1e-13 * np.abs(alone).max()
+
+
+def test_space_on_any_number_of_ranks(tmp_path):
+    """3D, more ranks than planes in Fourier space too: the surplus idles, with one warning."""
+    small = [
+        "--set", "fluid.n=[5,9,7]", "--set", "time.end=0.2",
+        "--set", "time.dt=0.02", "--set", "output.every=0.1", "--set", "output.fields=['u']",
+        "--set", "output.every_point=1", "--set", "output.precision=double",
+        "--set", "fluid.operators=centred", "--set", "time.scheme=ark3",
+    ]  # fmt: skip
+    found = {}
+    for ranks in (1, 4, 6):
+        folder = tmp_path / str(ranks)
+        done = command("run", "taylor-green-3d", *small, "--out", folder, ranks=ranks)
+        assert done.returncode == 0, done.stderr
+        assert ("the surplus idles" in done.stdout) == (ranks == 6)
+        found[ranks] = velocity(folder)
+    for ranks in (4, 6):
+        np.testing.assert_allclose(found[ranks], found[1], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_two_starts_and_a_restart_give_the_same_bits(ranks, tmp_path):
+    """Plans are measured, but once per machine; a restart takes those of its run."""
+    long = [*SMALL, *STIRRED]
+    for name in ("a", "b"):
+        done = command("run", "taylor-green-2d", *long, "--out", tmp_path / name, ranks=ranks)
+        assert done.returncode == 0, done.stderr
+    whole = contents(tmp_path / "a" / "output.h5")
+    assert contents(tmp_path / "b" / "output.h5") == whole
+    assert (tmp_path / "a" / "fft-plans.txt").stat().st_size > 100
+    cut = tmp_path / "cut"
+    done = command(
+        "run", "taylor-green-2d", *long, "--set", "time.end=0.5", "--out", cut, ranks=ranks
+    )
+    assert done.returncode == 0, done.stderr
+    again = command(
+        "run", "taylor-green-2d", "--restart", "--out", cut, "--set", "time.end=1.0", ranks=ranks
+    )
+    assert again.returncode == 0, again.stderr
+    assert contents(cut / "output.h5") == whole
+    other = command(
+        "run", "taylor-green-2d", "--restart", "--out", tmp_path / "a", "--set", "time.end=1.25",
+        ranks=2,
+    )  # fmt: skip
+    assert other.returncode == 0, other.stderr
+
+
+def test_restart_on_another_number_of_ranks_agrees_to_rounding(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    run = ["run", "taylor-green-2d", *SMALL, *STIRRED]
+    assert command(*run, "--out", whole).returncode == 0
+    assert command(*run, "--set", "time.end=0.5", "--out", cut, ranks=3).returncode == 0
+    done = command(
+        "run", "taylor-green-2d", "--restart", "--out", cut, "--set", "time.end=1.0", ranks=2
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(velocity(cut), velocity(whole), rtol=0, atol=1e-13)
+
+
+def test_reproducible_plans_are_not_measured(tmp_path):
+    done = command(
+        "run", "taylor-green-2d", *SMALL, "--set", "fluid.reproducible=true",
+        "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run" / "fft-plans.txt").exists()
+
+
+def test_figures_and_fields_of_taylor_green(tmp_path):
+    run = hpcsim.run(
+        "taylor-green-2d",
+        {
+            "fluid.n": [24, 48],
+            "fluid.box": [2 * np.pi, 4 * np.pi],
+            "output.every_point": 3,
+            "output.precision": "single",
+        },
+        out=tmp_path / "run",
+        quiet=True,
+    )
+    figures = run.summary["figures"]
+    assert figures["max_divergence"] < 1e-13
+    h = 2 * np.pi / 24
+    rate = 4 * (1 - np.cos(h)) / h**2  # square cells: an exact solution but for the rate
+    assert figures["velocity_error"] == pytest.approx(np.exp(0.05 * (2 - rate)) - 1, rel=1e-6)
+    assert figures["energy_balance_error"] < 1e-9
+    assert figures["seconds_per_step"] > 0
+    assert run["fluid/u"].shape == (11, 2, 8, 16)
+    assert run["fluid/u"].dtype == np.float32
+    assert run["fluid/vorticity"].shape == run["fluid/p"].shape == (11, 8, 16)
+    x, y = run["fluid/x"][:][:, None], run["fluid/y"][:]
+    np.testing.assert_allclose(run["fluid/u"][0, 0], np.sin(x) * np.cos(y), atol=1e-6)
+    np.testing.assert_allclose(run["fluid/u"][0, 1], -np.cos(x) * np.sin(y), atol=1e-6)
+    factor = 2 * np.sin(h) / h  # both derivatives by their stencils
+    np.testing.assert_allclose(run["fluid/vorticity"][0], factor * np.sin(x) * np.sin(y), atol=1e-6)
+    energy = run.series["kinetic_energy"][:]
+    assert energy[0] == pytest.approx(0.25 * 8 * np.pi**2, rel=1e-12)
+    assert run["fluid/spectrum"][0].sum() * 8 * np.pi**2 == pytest.approx(energy[0], rel=1e-12)
+
+
+@pytest.mark.parametrize(("control", "scheme"), [("courant", "rk4"), ("error", "ark3")])
+def test_controlled_steps_reach_the_same_flow(control, scheme, tmp_path):
+    """One step per frame is far too long; control divides it and keeps the accuracy asked for."""
+    changes = {
+        "fluid.n": [24, 24],
+        "fluid.viscosity": 0.01,
+        "time.end": 2.0,
+        "time.dt": 1.0,
+        "output.every": 1.0,
+        "start.velocity": ["sin(y)*2", "sin(x + 0.3) + cos(2*x)"],
+        "exact.velocity": [],
+        "exact.pressure": "",
+        "time.scheme": scheme,
+    }
+    controlled = hpcsim.run(
+        "taylor-green-2d",
+        changes | {"time.control": control, "time.tolerance": 1e-6, "time.courant": 0.25},
+        out=tmp_path / "controlled",
+        quiet=True,
+    )
+    fine = hpcsim.run(
+        "taylor-green-2d",
+        changes | {"time.dt": 0.002, "time.scheme": "ark4"},
+        out=tmp_path / "fine",
+        quiet=True,
+    )
+    np.testing.assert_allclose(controlled["fluid/u"][-1], fine["fluid/u"][-1], rtol=0, atol=1e-4)
+
+
+def test_too_long_a_step_ends_with_what_to_change(tmp_path):
+    folder = tmp_path / "run"
+    done = command(
+        "run", "taylor-green-2d", "--set", "time.dt=0.5", "--set", "time.end=400",
+        "--set", "output.every=1", "--set", "fluid.viscosity=0", "--set", "exact={}",
+        "--set", "start.velocity=['sin(x)*cos(y) + 0.3*sin(3*y)', '-cos(x)*sin(y)']",
+        "--out", folder, ranks=2,
+    )  # fmt: skip
+    assert done.returncode == 3
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("diverged")]
+    assert "Courant number was" in line
+    assert "time.dt = 0.02" in line
+    assert json.loads((folder / "summary.json").read_text())["status"] == "diverged"
+    assert list((folder / "checkpoints").iterdir())
+
+
+def test_explicit_viscosity_beyond_its_limit_is_named(tmp_path):
+    done = command(
+        "run", "taylor-green-2d", "--set", "time.scheme=rk4", "--set", "time.dt=0.1",
+        "--set", "fluid.viscosity=1.0", "--set", "time.end=20", "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert "the explicit viscous term needs time.dt <= 0.003" in done.stdout
+
+
+BAD = {
+    "no grid": (["fluid.n=[0,0]"], "fluid.n.0 = 0"),
+    "one axis": (["fluid.n=[64]"], "fluid.n"),
+    "box": (["fluid.box=[1.0, 1.0, 1.0]"], "fluid.box has 3 lengths: must be 2"),
+    "formula": (
+        ["start.velocity=['sin(xx)', 'y']"],
+        "start.velocity[0] = 'sin(xx)': column 5: unknown name 'xx'; did you mean x?",
+    ),
+    "number of formulas": (["force.body=['x']"], "force.body has 1 formulas: must be 2"),
+    "both": (["fluid.reynolds=100"], "fluid.reynolds: stands for viscosity 1/Re and density 1"),
+    "viscosity": (["fluid.viscosity=-1"], "fluid.viscosity = -1"),
+    "no estimate": (["time.control=error"], "ars443 has no error estimate; ark3, ark4, ark5"),
+    "parameter": (["parameters.sin=1.0", "start.velocity=['sin(x)','0']"], "start.velocity[0]"),
+    "word": (["start.velocity=randon"], "start.velocity"),
+    "memory": (["fluid.n=[32768,32768]", "output.every_point=1"], "GiB free"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_is_one_clear_line(kind, tmp_path):
+    changes, expected = BAD[kind]
+    options = [part for change in changes for part in ("--set", change)]
+    done = command("run", "taylor-green-2d", *options, "--out", tmp_path / "run", ranks=2)
+    assert done.returncode == 2, done.stdout
+    lines = messages(done)
+    assert any(expected in line for line in lines), lines
+    assert not (tmp_path / "run").exists()
