@@ -125,7 +125,7 @@ def test_figures_and_fields_of_taylor_green(tmp_path):
     h = 2 * np.pi / 24
     rate = 4 * (1 - np.cos(h)) / h**2  # square cells: an exact solution but for the rate
     assert figures["velocity_error"] == pytest.approx(np.exp(0.05 * (2 - rate)) - 1, rel=1e-6)
-    assert figures["energy_balance_error"] < 1e-9
+    assert figures["energy_balance_error"] < 1e-8  # third order in ν λ dt = 3e-3
     assert figures["seconds_per_step"] > 0
     assert run["fluid/u"].shape == (11, 2, 8, 16)
     assert run["fluid/u"].dtype == np.float32
@@ -180,7 +180,7 @@ def test_too_long_a_step_ends_with_what_to_change(tmp_path):
     assert done.returncode == 3
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("diverged")]
     assert "Courant number was" in line
-    assert "time.dt = 0.02" in line
+    assert "time.dt = 0.016" in line
     assert json.loads((folder / "summary.json").read_text())["status"] == "diverged"
     assert list((folder / "checkpoints").iterdir())
 
