@@ -48,7 +48,6 @@ def library() -> ctypes.CDLL:
     for kind in KINDS:
         getattr(found, f"fftw_plan_guru64_{kind}").restype = ctypes.c_void_p
     found.fftw_export_wisdom_to_string.restype = ctypes.c_void_p
-    found.fftw_destroy_plan.argtypes = [ctypes.c_void_p]
     return found
 
 
@@ -61,7 +60,8 @@ class Plan:
 
     Planning overwrites `source` and `target`. The arrays of a call start where the transform
     starts and have the steps of the plan. c2r plans keep their input only if it says so in FFTW's
-    manual: take it as destroyed.
+    manual: take it as destroyed. A plan is never given back: mpi4py-fft cleans FFTW up when it ends
+    its own, after which others may not be touched, and a run makes a dozen of some kilobytes.
     """
 
     def __init__(
@@ -99,10 +99,6 @@ class Plan:
         """Transform from one array to another (or the same one, if planned so)."""
         if not self._empty:
             self._execute(self._plan, source.ctypes.data, target.ctypes.data)
-
-    def __del__(self) -> None:
-        if getattr(self, "_plan", 0):
-            library().fftw_destroy_plan(self._plan)
 
 
 def _dimensions(loops: Sequence[Loop]) -> ctypes.Array:
