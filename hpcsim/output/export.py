@@ -89,11 +89,12 @@ def fluid_grids(run: Run, points: h5py.File) -> Iterator[Element]:
         return
     axes = [run[f"fluid/{axis}"] for axis in "xyz" if f"fluid/{axis}" in run]
     where = write_grid_points(points, "fluid/points", axes)
-    shape = where.shape[:3]
+    # Two dimensions are one layer: on a 2DSMesh VTK 9.7 reads vectors wrongly, and it takes
+    # derivatives wrongly where another axis than the first here has length 1.
+    shape = (*(1 for _ in range(3 - len(axes))), *where.shape[:-1])
     for frame, time in enumerate(run["fluid/t"][:]):
         grid = Element("Grid", Name=f"fluid {frame}", GridType="Uniform")
         SubElement(grid, "Time", Value=repr(float(time)))
-        # 2DSMesh reads vectors wrongly (VTK 9.7); a single layer of 3DSMesh is the same grid.
         SubElement(grid, "Topology", TopologyType="3DSMesh", Dimensions=words(shape))
         geometry = SubElement(grid, "Geometry", GeometryType="XYZ")
         add_array(geometry, POINTS, where.name, where.shape, where.dtype)
@@ -104,16 +105,17 @@ def fluid_grids(run: Run, points: h5py.File) -> Iterator[Element]:
 
 def write_grid_points(file: h5py.File, name: str, axes: list[LazyArray]) -> h5py.Dataset:
     """(x, y, z) of every point in single precision; z = 0 where there is no third axis."""
-    x, y, z = (*(axis[:] for axis in axes), np.zeros(1))[:3]
-    attributes = {"units": axes[0].attributes["units"], "dims": ["x", "y", "z", "component"]}
-    shape = (x.size, y.size, z.size, 3)
+    x, *others = (axis[:] for axis in axes)
+    shape = (x.size, *(other.size for other in others), 3)
+    dims = [*"xyz"[: len(axes)], "component"]
+    attributes = {"units": axes[0].attributes["units"], "dims": dims}
     dataset = add_dataset(file, name, shape, np.dtype(np.float32), attributes)
-    plane = np.empty(shape[1:], np.float32)
-    plane[..., 1] = y[:, None]
-    plane[..., 2] = z
-    for i, value in enumerate(x):
+    plane = np.zeros(shape[1:], np.float32)
+    for component, values in enumerate(np.meshgrid(*others, indexing="ij"), start=1):
+        plane[..., component] = values
+    for index, value in enumerate(x):
         plane[..., 0] = value
-        dataset[i] = plane
+        dataset[index] = plane
     return dataset
 
 

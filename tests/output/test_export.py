@@ -32,7 +32,7 @@ def value(name, component, points, frame):
 
 def field(name, axes, frame, dtype):
     """A field as the fluid records it: ([component,] x, y[, z])."""
-    points = [*np.meshgrid(*axes, indexing="ij"), 0.0][:3]
+    points = [*np.meshgrid(*axes, indexing="ij"), np.zeros([axis.size for axis in axes])][:3]
     count = KINDS[len(axes)][name]
     if count is None:
         return value(name, 0, points, frame).astype(dtype)
@@ -72,9 +72,8 @@ def record(run, ranks, axes, fields=ALL, dtype=np.float64, frames=range(3)):
         recorder.seal(frame)
 
 
-def read(file):
-    """Time, points and arrays of every frame, as VTK reads them."""
-    from vtkmodules.util.numpy_support import vtk_to_numpy
+def open_file(file):
+    """VTK's reader of a file, and the times it has."""
     from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline
     from vtkmodules.vtkIOXdmf2 import vtkXdmfReader
 
@@ -82,16 +81,28 @@ def read(file):
     reader.SetFileName(str(file))
     reader.UpdateInformation()
     key = vtkStreamingDemandDrivenPipeline.TIME_STEPS()
-    for time in reader.GetOutputInformation(0).Get(key):
+    return reader, reader.GetOutputInformation(0).Get(key)
+
+
+def arrays_of(grid):
+    """Points and arrays of a grid."""
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+
+    assert grid.GetClassName() == "vtkStructuredGrid"
+    data = grid.GetPointData()
+    arrays = {
+        data.GetArrayName(index): vtk_to_numpy(data.GetArray(index)).copy()
+        for index in range(data.GetNumberOfArrays())
+    }
+    return vtk_to_numpy(grid.GetPoints().GetData()).astype(float), arrays
+
+
+def read(file):
+    """Time, points and arrays of every frame, as VTK reads them."""
+    reader, times = open_file(file)
+    for time in times:
         reader.UpdateTimeStep(time)
-        grid = reader.GetOutputDataObject(0)
-        assert grid.GetClassName() == "vtkStructuredGrid"
-        data = grid.GetPointData()
-        arrays = {
-            data.GetArrayName(index): vtk_to_numpy(data.GetArray(index)).copy()
-            for index in range(data.GetNumberOfArrays())
-        }
-        yield time, vtk_to_numpy(grid.GetPoints().GetData()).astype(float), arrays
+        yield time, *arrays_of(reader.GetOutputDataObject(0))
 
 
 def check(file, axes, fields=ALL, dtype=np.float64, frames=range(3)):
@@ -152,6 +163,31 @@ def test_every_second_point(axes, tmp_path):
     """What is recorded may be every n-th point: only the recorded coordinates count."""
     axes = tuple(axis[::2] for axis in axes)
     check(export.export(gathered(tmp_path / "run", axes))[0], axes)
+
+
+@pytest.mark.parametrize("axes", [AXES_3D, AXES_2D], ids=["3D", "2D"])
+def test_derivatives_are_those_in_space(axes, tmp_path, monkeypatch):
+    """VTK's own gradient and curl of linear fields, on a grid whose axes it has in another order."""
+    from vtkmodules.vtkFiltersGeneral import vtkGradientFilter
+
+    slopes = np.array([[2.0, 3.0, 5.0], [7.0, -1.0, 4.0], [0.5, 6.0, -2.0]])
+    slopes[len(axes) :] = slopes[:, len(axes) :] = 0.0
+    monkeypatch.setitem(
+        globals(), "value", lambda name, c, points, frame: np.tensordot(slopes[c], points, 1)
+    )
+    reader, _ = open_file(export.export(gathered(tmp_path / "run", axes))[0])
+    derive = vtkGradientFilter()
+    derive.SetInputConnection(reader.GetOutputPort())
+    derive.ComputeVorticityOn()
+    derive.SetResultArrayName("slopes")
+    derive.SetVorticityArrayName("curl")
+    derive.SetInputArrayToProcess(0, 0, 0, 0, "u")
+    derive.Update()
+    points, arrays = arrays_of(derive.GetOutput())
+    found = arrays["slopes"].reshape(-1, 3, 3)
+    np.testing.assert_allclose(found, np.broadcast_to(slopes, found.shape), atol=1e-4)
+    curl = [slopes[(d + 2) % 3, (d + 1) % 3] - slopes[(d + 1) % 3, (d + 2) % 3] for d in range(3)]
+    np.testing.assert_allclose(arrays["curl"], np.tile(curl, (len(points), 1)), atol=1e-4)
 
 
 def test_one_frame(tmp_path):
