@@ -1,7 +1,8 @@
 """FFTW's planner, reached through the library that mpi4py-fft is linked with.
 
 mpi4py-fft's own wrappers plan whole contiguous arrays only; the passes of a slab transform run over
-strided parts of an array, so they are planned here by FFTW's guru interface.
+strided parts of an array, so they are planned here by FFTW's guru interface. A plan can be executed
+from Python and from compiled loops.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ import ctypes
 from collections.abc import Sequence
 from enum import IntFlag
 from functools import cache
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 #: One loop of a transform or of its repetition: (length, step in the input, step in the output),
 #: steps in numbers of that array's type.
@@ -27,8 +32,10 @@ class Effort(IntFlag):
     ESTIMATE = 1 << 6
 
 
-#: Arrays may start anywhere: components of a field are not aligned for every grid.
+#: For arrays that may start at any number; without it FFTW uses its vector instructions.
 UNALIGNED = 1 << 1
+#: What FFTW asks of the place where arrays start [bytes]; numpy's own arrays all comply.
+ALIGNMENT = 16
 
 
 class _Dimension(ctypes.Structure):
@@ -59,9 +66,10 @@ class Plan:
     """A planned one-dimensional transform, repeated over further loops; call it with arrays.
 
     Planning overwrites `source` and `target`. The arrays of a call start where the transform
-    starts and have the steps of the plan. c2r plans keep their input only if it says so in FFTW's
-    manual: take it as destroyed. A plan is never given back: mpi4py-fft cleans FFTW up when it ends
-    its own, after which others may not be touched, and a run makes a dozen of some kilobytes.
+    starts and have the steps of the plan; unless planned as unaligned, they start at a multiple of
+    ALIGNMENT. c2r plans keep their input only if it says so in FFTW's manual: take it as destroyed.
+    A plan is never given back: mpi4py-fft cleans FFTW up when it ends its own, after which others
+    may not be touched, and a run makes a dozen of some kilobytes.
     """
 
     def __init__(
@@ -73,14 +81,14 @@ class Plan:
         target: np.ndarray,
         effort: Effort,
         direction: int = FORWARD,
+        unaligned: bool = False,
     ) -> None:
         lib = library()
         sign = [ctypes.c_int(direction)] if kind == "dft" else []
-        self._empty = 0 in (loop[0] for loop in repeat)
         self._execute = getattr(lib, f"fftw_execute_{kind}")
         self._execute.argtypes = [ctypes.c_void_p] * 3
         self._plan = 0
-        if self._empty:
+        if 0 in (loop[0] for loop in repeat):
             return
         self._plan = getattr(lib, f"fftw_plan_guru64_{kind}")(
             1,
@@ -90,15 +98,33 @@ class Plan:
             ctypes.c_void_p(source.ctypes.data),
             ctypes.c_void_p(target.ctypes.data),
             *sign,
-            ctypes.c_uint(effort | UNALIGNED),
+            ctypes.c_uint(effort | (UNALIGNED if unaligned else 0)),
         )
         if not self._plan:
             raise RuntimeError(f"FFTW has no plan for {kind} {transform} repeated {list(repeat)}")
 
     def __call__(self, source: np.ndarray, target: np.ndarray) -> None:
         """Transform from one array to another (or the same one, if planned so)."""
-        if not self._empty:
+        if self._plan:
             self._execute(self._plan, source.ctypes.data, target.ctypes.data)
+
+    @property
+    def call(self) -> tuple[int, int]:
+        """The first two arguments of `execute`."""
+        return ctypes.cast(self._execute, ctypes.c_void_p).value or 0, self._plan
+
+
+@intrinsic
+def execute(typing: Any, function: Any, plan: Any, source: Any, target: Any) -> Any:
+    """In compiled loops: execute a plan (`*plan.call`) from one address to another."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(types.intp.bitwidth)
+        kind = ir.FunctionType(ir.VoidType(), [word] * 3)
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 4), generate
 
 
 def _dimensions(loops: Sequence[Loop]) -> ctypes.Array:

@@ -13,6 +13,7 @@ arrive where they belong. Both directions are plain sums (divide by `points` onc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,22 @@ import numpy as np
 from hpcsim.compiled import kernel
 from hpcsim.parallel.ranks import block
 from hpcsim.transform import wisdom
-from hpcsim.transform.fftw import BACKWARD, FORWARD, Effort, Plan
+from hpcsim.transform.fftw import BACKWARD, FORWARD, Effort, Plan, execute
 
 if TYPE_CHECKING:
     from hpcsim.parallel.ranks import Ranks
+
+CACHE_LINE = 64
+#: Part of the cache that lines which are transformed together fill.
+CHUNK_BYTES = 1 << 17
+
+
+def aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """A new array, zero, that starts at a cache line."""
+    count = math.prod(shape) * np.dtype(dtype).itemsize
+    store = np.zeros(count + CACHE_LINE, np.uint8)
+    start = -store.ctypes.data % CACHE_LINE
+    return store[start : start + count].view(dtype).reshape(shape)
 
 
 def three(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -72,12 +85,11 @@ class SlabTransform:
         )
         self._kept = tuple(len(modes) for modes in self._all_modes)
         self.start, self.count = block(nx, ranks.rank, ranks.size)
-        self._planes = np.array([block(nx, rank, ranks.size) for rank in range(ranks.size)])
+        self._slabs = np.array([block(nx, rank, ranks.size) for rank in range(ranks.size)])
         self._parts = np.array([self._part(rank) for rank in range(ranks.size)])
         rows, columns = (slice(*span) for span in self._parts[ranks.rank])
         modes_x, modes_y, modes_z = self._all_modes
         self.modes = (modes_x, modes_y[rows], modes_z[columns])
-        self._direct = ranks.size == 1 and not truncated
         self._allocate()
         wisdom.planning(ranks, self._plan_key(), effort, self._make_plans)
 
@@ -110,19 +122,11 @@ class SlabTransform:
 
     def physical(self, components: int, halo: int = 0) -> np.ndarray:
         """A new physical array, zero, with so many planes more at both ends."""
-        return np.zeros((components, self.count + 2 * halo, *self.shape[1:]))
+        return aligned((components, self.count + 2 * halo, *self.shape[1:]), np.float64)
 
     def spectral(self, components: int) -> np.ndarray:
         """A new spectral array, zero."""
-        return np.zeros(self.spectral_shape(components), np.complex128)
-
-    @staticmethod
-    def compile() -> None:
-        """Compile the loops that a single rank may not need, or load them."""
-        planes, flat = np.zeros((1, 1, 1), np.complex128), np.zeros(1, np.complex128)
-        parts, one = np.array([[[0, 1], [0, 1]]]), np.zeros(1, np.int64)
-        pack(planes, flat, one, parts, one, 1, 0)
-        unpack(flat, planes, one, parts, one, one[:0], 1, 0)
+        return aligned(self.spectral_shape(components), np.complex128)
 
     # ---- plans ----
 
@@ -136,75 +140,76 @@ class SlabTransform:
         most = self.components[-1]
         part = len(self.modes[1]) * len(self.modes[2])
         kept_y, kept_z = self._kept[1:]
-        self._rows_buffer = np.zeros(nx * most * part, np.complex128)
-        if not self._direct:
-            self._planes_buffer = np.zeros((self.count, ny, self._half), np.complex128)
+        #: Planes that are transformed together: a cache full of lines in 2D, one plane in 3D.
+        chunk = 1 if ny > 1 else min(self.count, CHUNK_BYTES // (16 * self._half))
+        self._planes = aligned((max(1, chunk), ny, self._half), np.complex128)
+        self._rows = aligned((nx * most * part,), np.complex128)
         if self.ranks.size > 1:
-            self._exchange_buffer = np.zeros(self.count * most * kept_y * kept_z, np.complex128)
+            self._packed = aligned((self.count * most * kept_y * kept_z,), np.complex128)
         modes_y = self._all_modes[1]
         self._place_y = np.where(modes_y < 0, modes_y + ny, modes_y)
         self._dropped_y = np.setdiff1d(np.arange(ny), self._place_y)
         sizes = (self._parts[:, :, 1] - self._parts[:, :, 0]).prod(axis=1)
         # numbers of complex values per component that go to, and come from, each rank
         self._leaving = self.count * sizes
-        self._arriving = self._planes[:, 1] * part
+        self._arriving = self._slabs[:, 1] * part
 
     def _make_plans(self) -> None:
-        nx, ny, nz = self.shape
-        effort, half = self._effort, self._half
-        kept_z = self._kept[2]
+        nx = self.shape[0]
         part = len(self.modes[1]) * len(self.modes[2])
-        self._plans: dict[tuple[str, int], Plan] = {}
-        plans = self._plans
-        field = np.zeros(self.physical_shape)
+        self._row_plans: dict[tuple[int, int], Plan] = {}
         for components in self.components:
             width = components * part  # of a row of modes in a spectral array
-            step = width if self._direct else ny * half  # from plane to plane below the z pass
-            planes = self._rows_buffer if self._direct else self._planes_buffer
-            along_y = (ny, half, half)
-            over_y = [(self.count, step, step), (kept_z, 1, 1)]
-            to_planes = [(self.count, ny * nz, step), (ny, nz, half)]
-            to_field = [(self.count, step, ny * nz), (ny, half, nz)]
-            plans["z", components] = Plan("dft_r2c", (nz, 1, 1), to_planes, field, planes, effort)
-            plans["-z", components] = Plan("dft_c2r", (nz, 1, 1), to_field, planes, field, effort)
-            if ny > 1:
-                for name, sign in (("y", FORWARD), ("-y", BACKWARD)):
-                    plans[name, components] = Plan(
-                        "dft", along_y, over_y, planes, planes, effort, sign
-                    )
             along_x, over_x = (nx, width, width), [(width, 1, 1)]
-            buffer = self._rows_buffer
-            plans["x", components] = Plan("dft", along_x, over_x, buffer, buffer, effort, FORWARD)
-            source = buffer if self.truncated else np.zeros(nx * width, np.complex128)
-            plans["-x", components] = Plan("dft", along_x, over_x, source, buffer, effort, BACKWARD)
+            for sign in (FORWARD, BACKWARD):
+                inside = self.truncated or sign == FORWARD
+                source = self._rows if inside else np.zeros(nx * width, np.complex128)
+                self._row_plans[components, sign] = Plan(
+                    "dft", along_x, over_x, source, self._rows, self._effort, sign
+                )
+        sizes = (len(self._planes), self.count % len(self._planes))
+        calls = [self._plane_plans(size) for size in sizes]
+        #: By direction: (size: all or the rest, (z, y), what `execute` takes).
+        self._plane_calls = {sign: np.array([call[sign] for call in calls]) for sign in calls[0]}
+
+    def _plane_plans(self, planes: int) -> dict[int, list[tuple[int, int]]]:
+        """Transforms along z and y of so many planes, by direction."""
+        _, ny, nz = self.shape
+        half, effort = self._half, self._effort
+        field, modes = aligned((planes, ny, nz), np.float64), self._planes
+        far, near = [(planes, ny * nz, ny * half), (ny, nz, half)], [(planes, ny * half, ny * half)]
+        back = [(count, out, into) for count, into, out in far]
+        odd = bool(ny * nz % 2)  # every other plane of a field starts at half the alignment
+        along_y, over_y = (ny, half, half), [*near, (self._kept[2], 1, 1)]
+        z = {
+            FORWARD: Plan("dft_r2c", (nz, 1, 1), far, field, modes, effort, unaligned=odd),
+            BACKWARD: Plan("dft_c2r", (nz, 1, 1), back, modes, field, effort, unaligned=odd),
+        }
+        return {
+            sign: [z[sign].call, Plan("dft", along_y, over_y, modes, modes, effort, sign).call]
+            for sign in z
+        }
 
     # ---- transforms ----
 
     def forward(self, physical: np.ndarray, spectral: np.ndarray) -> None:
         """û = Σ u exp(−i k·x); `physical` may have a halo cut off, its planes are contiguous."""
         components = len(physical)
-        plans = self._plans
-        rows = self._rows_view(components)
-        if self._direct:
-            for index in range(components):
-                plans["z", components](physical[index], spectral[:, index])
-                if self._split_rows:
-                    plans["y", components](spectral[:, index], spectral[:, index])
-            plans["x", components](spectral, spectral)
-            return
-        target = rows if self.truncated else spectral
+        rows = self._rows_view(components) if self.truncated else spectral
         several = self.ranks.size > 1
-        packed = self._exchange_buffer if several else target.reshape(-1)
-        offsets = components * (np.cumsum(self._leaving) - self._leaving)
-        planes = self._planes_buffer
-        for index in range(components):
-            plans["z", components](physical[index], planes)
-            if self._split_rows:
-                plans["y", components](planes, planes)
-            pack(planes, packed, offsets, self._parts, self._place_y, components, index)
+        packed = self._packed if several else rows.reshape(-1)
+        planes_to_modes(
+            physical,
+            self._plane_calls[FORWARD],
+            self._planes,
+            packed,
+            components * (np.cumsum(self._leaving) - self._leaving),
+            self._parts,
+            self._place_y,
+        )
         if several:
-            self._exchange(packed, self._leaving, target, self._arriving, components)
-        plans["x", components](target, target)
+            self._exchange(packed, self._leaving, rows, self._arriving, components)
+        self._row_plans[components, FORWARD](rows, rows)
         if self.truncated:
             low, high = self._ends()
             spectral[:low] = rows[:low]
@@ -213,46 +218,32 @@ class SlabTransform:
     def backward(self, spectral: np.ndarray, physical: np.ndarray) -> None:
         """u = Σ û exp(i k·x); `spectral` stays as it is."""
         components = len(physical)
-        plans = self._plans
-        rows = self._rows_view(components)
+        rows, source = self._rows_view(components), spectral
         if self.truncated:
             low, high = self._ends()
             rows[:low] = spectral[:low]
             rows[low:high] = 0.0
             rows[high:] = spectral[low:]
-            plans["-x", components](rows, rows)
-        else:
-            plans["-x", components](spectral, rows)
-        if self._direct:
-            for index in range(components):
-                if self._split_rows:
-                    plans["-y", components](rows[:, index], rows[:, index])
-                plans["-z", components](rows[:, index], physical[index])
-            return
+            source = rows
+        self._row_plans[components, BACKWARD](source, rows)
         several = self.ranks.size > 1
-        packed = self._exchange_buffer if several else rows.reshape(-1)
+        packed = self._packed if several else rows.reshape(-1)
         if several:
             self._exchange(rows, self._arriving, packed, self._leaving, components)
-        offsets = components * (np.cumsum(self._leaving) - self._leaving)
-        planes = self._planes_buffer
-        for index in range(components):
-            unpack(
-                packed,
-                planes,
-                offsets,
-                self._parts,
-                self._place_y,
-                self._dropped_y,
-                components,
-                index,
-            )
-            if self._split_rows:
-                plans["-y", components](planes, planes)
-            plans["-z", components](planes, physical[index])
+        modes_to_planes(
+            packed,
+            self._plane_calls[BACKWARD],
+            self._planes,
+            physical,
+            components * (np.cumsum(self._leaving) - self._leaving),
+            self._parts,
+            self._place_y,
+            self._dropped_y,
+        )
 
     def _rows_view(self, components: int) -> np.ndarray:
         shape = (self.shape[0], components, len(self.modes[1]), len(self.modes[2]))
-        return self._rows_buffer[: np.prod(shape)].reshape(shape)
+        return self._rows[: np.prod(shape)].reshape(shape)
 
     def _ends(self) -> tuple[int, int]:
         """Number of kept rows k_x ≥ 0, and where those with k_x < 0 begin among all rows."""
@@ -276,55 +267,71 @@ class SlabTransform:
         )
 
 
-@kernel
-def pack(
-    planes: np.ndarray,
-    packed: np.ndarray,
-    offsets: np.ndarray,
-    parts: np.ndarray,
-    place_y: np.ndarray,
-    components: int,
-    index: int,
-) -> None:
-    """Order the kept modes of one component by the rank they go to: (rank, x, component, y, z)."""
-    for rank in range(len(parts)):
-        first_y, end_y = parts[rank, 0]
-        first_z, end_z = parts[rank, 1]
-        rows, columns = end_y - first_y, end_z - first_z
-        for x in range(planes.shape[0]):
-            start = offsets[rank] + (x * components + index) * rows * columns
-            for y in range(rows):
-                source = planes[x, place_y[first_y + y]]
-                target = packed[start + y * columns : start + (y + 1) * columns]
-                for z in range(columns):
-                    target[z] = source[first_z + z]
+# ruff: noqa: ANN001, ANN201
+# mypy: disallow-untyped-defs=False
 
 
 @kernel
-def unpack(
-    packed: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    parts: np.ndarray,
-    place_y: np.ndarray,
-    dropped_y: np.ndarray,
-    components: int,
-    index: int,
-) -> None:
-    """Put the blocks of all ranks back into planes; modes that are not kept become zero."""
+def planes_to_modes(field, calls, planes, packed, offsets, parts, place_y):
+    """Transform planes along z and y while they are in the cache, and pack their modes.
+
+    `packed` is ordered by the rank that the kept modes go to: (rank, x, component, y, z).
+    """
+    components, count = field.shape[:2]
+    chunk, ny, half = planes.shape
+    in_place = chunk == 1 and len(parts) == 1 and parts[0, 0, 1] == ny and parts[0, 1, 1] == half
+    for first in range(0, count, chunk):
+        size = min(chunk, count - first)
+        z_pass, y_pass = calls[0 if size == chunk else 1]
+        for component in range(components):
+            place = planes.ctypes.data
+            if in_place:  # all modes of the plane go to one place in their order
+                place = packed[(first * components + component) * ny * half :].ctypes.data
+            execute(z_pass[0], z_pass[1], field[component, first].ctypes.data, place)
+            if ny > 1:
+                execute(y_pass[0], y_pass[1], place, place)
+            if in_place:
+                continue
+            for rank in range(len(parts)):
+                (first_y, end_y), (first_z, end_z) = parts[rank]
+                rows, columns = end_y - first_y, end_z - first_z
+                for x in range(size):
+                    row = ((first + x) * components + component) * rows
+                    for y in range(rows):
+                        start = offsets[rank] + (row + y) * columns
+                        source = planes[x, place_y[first_y + y], first_z:end_z]
+                        goal = packed[start : start + columns]
+                        for z in range(columns):
+                            goal[z] = source[z]
+
+
+@kernel
+def modes_to_planes(packed, calls, planes, field, offsets, parts, place_y, dropped_y):
+    """The way back of `planes_to_modes`; modes that are not kept are zero."""
+    components, count = field.shape[:2]
+    chunk, ny, half = planes.shape
     kept_z = parts[-1, 1, 1]
-    for x in range(planes.shape[0]):
-        for y in dropped_y:
-            planes[x, y, :] = 0.0
-        for y in place_y:
-            planes[x, y, kept_z:] = 0.0
-        for rank in range(len(parts)):
-            first_y, end_y = parts[rank, 0]
-            first_z, end_z = parts[rank, 1]
-            rows, columns = end_y - first_y, end_z - first_z
-            start = offsets[rank] + (x * components + index) * rows * columns
-            for y in range(rows):
-                target = planes[x, place_y[first_y + y]]
-                source = packed[start + y * columns : start + (y + 1) * columns]
-                for z in range(columns):
-                    target[first_z + z] = source[z]
+    for first in range(0, count, chunk):
+        size = min(chunk, count - first)
+        z_pass, y_pass = calls[0 if size == chunk else 1]
+        for component in range(components):
+            for rank in range(len(parts)):
+                (first_y, end_y), (first_z, end_z) = parts[rank]
+                rows, columns = end_y - first_y, end_z - first_z
+                for x in range(size):
+                    row = ((first + x) * components + component) * rows
+                    for y in range(rows):
+                        start = offsets[rank] + (row + y) * columns
+                        source = packed[start : start + columns]
+                        goal = planes[x, place_y[first_y + y], first_z:end_z]
+                        for z in range(columns):
+                            goal[z] = source[z]
+            for x in range(size):
+                for y in dropped_y:
+                    planes[x, y, :kept_z] = 0.0
+                if kept_z < half:
+                    planes[x, :, kept_z:] = 0.0
+            place = planes.ctypes.data
+            if ny > 1:
+                execute(y_pass[0], y_pass[1], place, place)
+            execute(z_pass[0], z_pass[1], place, field[component, first].ctypes.data)
