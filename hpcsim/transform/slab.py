@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from hpcsim.parallel.ranks import Ranks
 
 CACHE_LINE = 64
+#: Columns of modes that are transformed along x together.
+COLUMNS = 512
 #: Part of the cache that lines which are transformed together fill.
 CHUNK_BYTES = 1 << 17
 
@@ -157,15 +159,19 @@ class SlabTransform:
     def _make_plans(self) -> None:
         nx = self.shape[0]
         part = len(self.modes[1]) * len(self.modes[2])
-        self._row_plans: dict[tuple[int, int], Plan] = {}
+        #: By number of components and direction: (block of columns or the rest, for `execute`).
+        self._row_calls: dict[tuple[int, int], np.ndarray] = {}
         for components in self.components:
             width = components * part  # of a row of modes in a spectral array
-            along_x, over_x = (nx, width, width), [(width, 1, 1)]
             for sign in (FORWARD, BACKWARD):
                 inside = self.truncated or sign == FORWARD
-                source = self._rows if inside else np.zeros(nx * width, np.complex128)
-                self._row_plans[components, sign] = Plan(
-                    "dft", along_x, over_x, source, self._rows, self._effort, sign
+                source = self._rows if inside else aligned((nx * width,), np.complex128)
+                arrays = (source, self._rows, self._effort, sign)
+                self._row_calls[components, sign] = np.array(
+                    [
+                        Plan("dft", (nx, width, width), [(columns, 1, 1)], *arrays).call
+                        for columns in (COLUMNS if width >= COLUMNS else 0, width % COLUMNS)
+                    ]
                 )
         sizes = (len(self._planes), self.count % len(self._planes))
         calls = [self._plane_plans(size) for size in sizes]
@@ -209,7 +215,7 @@ class SlabTransform:
         )
         if several:
             self._exchange(packed, self._leaving, rows, self._arriving, components)
-        self._row_plans[components, FORWARD](rows, rows)
+        transform_rows(rows, self._row_calls[components, FORWARD], rows)
         if self.truncated:
             low, high = self._ends()
             spectral[:low] = rows[:low]
@@ -225,7 +231,7 @@ class SlabTransform:
             rows[low:high] = 0.0
             rows[high:] = spectral[low:]
             source = rows
-        self._row_plans[components, BACKWARD](source, rows)
+        transform_rows(source, self._row_calls[components, BACKWARD], rows)
         several = self.ranks.size > 1
         packed = self._packed if several else rows.reshape(-1)
         if several:
@@ -269,6 +275,16 @@ class SlabTransform:
 
 # ruff: noqa: ANN001, ANN201
 # mypy: disallow-untyped-defs=False
+
+
+@kernel
+def transform_rows(source, calls, target):
+    """Transform along x, a block of columns that fits the cache at a time; (x, …) contiguous."""
+    first_in, first_out = source.reshape(-1), target.reshape(-1)
+    width = len(first_in) // len(source)
+    for start in range(0, width, COLUMNS):
+        call = calls[0 if start + COLUMNS <= width else 1]
+        execute(call[0], call[1], first_in[start:].ctypes.data, first_out[start:].ctypes.data)
 
 
 @kernel

@@ -45,9 +45,7 @@ def plain_fftw(n: int):
     modes = fftw.aligned((n, n, n // 2 + 1), dtype="D")
     measure = (fftw.FFTW_MEASURE,)
     forward = fftw.rfftn(field, axes=(0, 1, 2), flags=measure, output_array=modes)
-    backward = fftw.irfftn(
-        modes, s=(n, n, n), axes=(0, 1, 2), flags=measure, output_array=field
-    )
+    backward = fftw.irfftn(modes, s=(n, n, n), axes=(0, 1, 2), flags=measure, output_array=field)
     field[:] = 1.0
 
     def work():
@@ -193,7 +191,9 @@ def measure() -> list[Figure]:
     """All figures of this file; ratios from the same round, the best round counts."""
     figures = []
     for n in (64, 128):
-        rounds = [(launched(1, "transforms", n), launched(2, "transforms", n)) for _ in range(ROUNDS)]
+        rounds = [
+            (launched(1, "transforms", n), launched(2, "transforms", n)) for _ in range(ROUNDS)
+        ]
         alone = min(one["slab"] / one["fftw"] for one, _ in rounds)
         speedup = max(one["slab"] / two["slab"] for one, two in rounds)
         pfft = max(two["pfft"] / two["slab"] for _, two in rounds)
