@@ -4,58 +4,69 @@ from __future__ import annotations
 
 # ruff: noqa: ANN001, ANN201
 # mypy: disallow-untyped-defs=False
+from functools import cache
+
 import numpy as np
+from numpy import uintp
 
-from hpcsim.compiled import kernel, reduction
+from hpcsim.compiled import inlined, kernel, reduction
 
 
-@kernel
-def skew_convection(u, coefficients, axes, factor, g):
-    """g = −factor ½ Σ_a [u_a D_a u + D_a(u_a u)], u with a halo as wide as the stencil.
+@inlined
+def advected(u, a, c, x, y, z, xp, yp, zp, xq, yq, zq):
+    """(v + v₊) f₊ − (v + v₋) f₋ of v = u_a, f = u_c at a point and two others."""
+    v = u[a, x, y, z]
+    return (v + u[a, xp, yp, zp]) * u[c, xp, yp, zp] - (v + u[a, xq, yq, zq]) * u[c, xq, yq, zq]
 
-    D(uf) + u Df = Σ_m d_m [(u + u₊ₘ) f₊ₘ − (u + u₋ₘ) f₋ₘ] / h; `coefficients` are d_m / 2h, (a, m).
-    """
-    dim, planes, rows, columns = g.shape
-    reach = coefficients.shape[1]
-    for x in range(planes):
-        for y in range(rows):
-            for c in range(dim):
-                out = g[c, x, y]
-                for z in range(columns):
-                    out[z] = 0.0
-                for a in range(dim):
-                    here = u[a, x + reach, y]
+
+@cache
+def skew_convection(dim, reach):
+    """The loop of convection in so many dimensions for a gradient that reaches so many points."""
+    last = dim - 1
+
+    @kernel
+    def convect(u, coefficients, factor, g):
+        """g = −factor ½ Σ_a [u_a D_a u + D_a(u_a u)], u with a halo as wide as the stencil.
+
+        D(vf) + v Df = Σ_m d_m [(v + v₊ₘ) f₊ₘ − (v + v₋ₘ) f₋ₘ] / h, `coefficients` (a, m): d_m / 2h.
+        """
+        _, planes, rows, columns = g.shape
+        for plane in range(planes):
+            x = plane + reach
+            for y in range(rows):
+                for c in range(dim):
+                    for z in range(columns):
+                        g[c, plane, y, z] = 0.0
                     for m in range(1, reach + 1):
-                        w = factor * coefficients[a, m - 1]
-                        if axes[a] == 2:
-                            same = u[c, x + reach, y]
-                            for z in range(m):
-                                p, q = (z + m) % columns, (z - m) % columns
-                                out[z] -= w * (
-                                    (here[z] + here[p]) * same[p] - (here[z] + here[q]) * same[q]
+                        wx, wy = factor * coefficients[0, m - 1], factor * coefficients[1, m - 1]
+                        wz = factor * coefficients[last, m - 1]
+                        xp, xq, yp, yq = x + m, x - m, (y + m) % rows, (y - m) % rows
+                        for place in range(columns - 2 * m):
+                            # known to be positive: the loop becomes one of vectors
+                            q = uintp(place)
+                            z, p = q + uintp(m), q + uintp(2 * m)
+                            if dim == 3:
+                                g[c, plane, y, z] -= (
+                                    wx * advected(u, 0, c, x, y, z, xp, y, z, xq, y, z)
+                                    + wy * advected(u, 1, c, x, y, z, x, yp, z, x, yq, z)
+                                    + wz * advected(u, 2, c, x, y, z, x, y, p, x, y, q)
                                 )
-                            for z in range(m, columns - m):
-                                out[z] -= w * (
-                                    (here[z] + here[z + m]) * same[z + m]
-                                    - (here[z] + here[z - m]) * same[z - m]
-                                )
-                            for z in range(max(m, columns - m), columns):
-                                p, q = (z + m) % columns, (z - m) % columns
-                                out[z] -= w * (
-                                    (here[z] + here[p]) * same[p] - (here[z] + here[q]) * same[q]
-                                )
-                        else:
-                            if axes[a] == 0:
-                                xp, xm, yp, ym = x + reach + m, x + reach - m, y, y
                             else:
-                                xp, xm = x + reach, x + reach
-                                yp, ym = (y + m) % rows, (y - m) % rows
-                            up, um = u[a, xp, yp], u[a, xm, ym]
-                            fp, fm = u[c, xp, yp], u[c, xm, ym]
-                            for z in range(columns):
-                                out[z] -= w * (
-                                    (here[z] + up[z]) * fp[z] - (here[z] + um[z]) * fm[z]
+                                g[c, plane, y, z] -= wx * advected(
+                                    u, 0, c, x, y, z, xp, y, z, xq, y, z
+                                ) + wz * advected(u, 1, c, x, y, z, x, y, p, x, y, q)
+                        for place in range(min(2 * m, columns)):
+                            z = (place - m) % columns
+                            p, q = (z + m) % columns, (z - m) % columns
+                            g[c, plane, y, z] -= wx * advected(
+                                u, 0, c, x, y, z, xp, y, z, xq, y, z
+                            ) + wz * advected(u, last, c, x, y, z, x, y, p, x, y, q)
+                            if dim == 3:
+                                g[c, plane, y, z] -= wy * advected(
+                                    u, 1, c, x, y, z, x, yp, z, x, yq, z
                                 )
+
+    return convect
 
 
 @kernel
@@ -84,54 +95,56 @@ def products(u):
 @kernel
 def flux_divergence(t, k0, k1, k2, factor, g):
     """ĝ_a = −factor i k_b T̂_ab of the products."""
+    modes = g.shape[3] // 2
     for x in range(g.shape[0]):
         for y in range(g.shape[2]):
-            a, b = k0[x], k1[y]
-            if g.shape[1] == 3:
-                xx, yy, xy, xz, yz = t[x, 0, y], t[x, 1, y], t[x, 2, y], t[x, 3, y], t[x, 4, y]
-                gx, gy, gz = g[x, 0, y], g[x, 1, y], g[x, 2, y]
-                for z in range(0, g.shape[3], 2):
-                    c = k2[z]
-                    gx[z] = factor * (a * xx[z + 1] + b * xy[z + 1] + c * xz[z + 1])
-                    gx[z + 1] = -factor * (a * xx[z] + b * xy[z] + c * xz[z])
-                    gy[z] = factor * (a * xy[z + 1] + b * yy[z + 1] + c * yz[z + 1])
-                    gy[z + 1] = -factor * (a * xy[z] + b * yy[z] + c * yz[z])
-                    gz[z] = factor * (a * xz[z + 1] + b * yz[z + 1])
-                    gz[z + 1] = -factor * (a * xz[z] + b * yz[z])
-            else:
-                xx, xy = t[x, 0, y], t[x, 1, y]
-                gx, gz = g[x, 0, y], g[x, 1, y]
-                for z in range(0, g.shape[3], 2):
-                    c = k2[z]
-                    gx[z] = factor * (a * xx[z + 1] + c * xy[z + 1])
-                    gx[z + 1] = -factor * (a * xx[z] + c * xy[z])
-                    gz[z] = factor * (a * xy[z + 1])
-                    gz[z + 1] = -factor * (a * xy[z])
+            a, b = factor * k0[x], factor * k1[y]
+            for mode in range(modes):
+                re, im = 2 * uintp(mode), 2 * uintp(mode) + uintp(1)
+                c = factor * k2[re]
+                if g.shape[1] == 3:
+                    g[x, 0, y, re] = a * t[x, 0, y, im] + b * t[x, 2, y, im] + c * t[x, 3, y, im]
+                    g[x, 0, y, im] = -a * t[x, 0, y, re] - b * t[x, 2, y, re] - c * t[x, 3, y, re]
+                    g[x, 1, y, re] = a * t[x, 2, y, im] + b * t[x, 1, y, im] + c * t[x, 4, y, im]
+                    g[x, 1, y, im] = -a * t[x, 2, y, re] - b * t[x, 1, y, re] - c * t[x, 4, y, re]
+                    g[x, 2, y, re] = a * t[x, 3, y, im] + b * t[x, 4, y, im]
+                    g[x, 2, y, im] = -a * t[x, 3, y, re] - b * t[x, 4, y, re]
+                else:
+                    g[x, 0, y, re] = a * t[x, 0, y, im] + c * t[x, 1, y, im]
+                    g[x, 0, y, im] = -a * t[x, 0, y, re] - c * t[x, 1, y, re]
+                    g[x, 1, y, re] = a * t[x, 1, y, im]
+                    g[x, 1, y, im] = -a * t[x, 1, y, re]
+
+
+@inlined
+def project_plane(g, x, s0, s1, s2):
+    """ĝ ← ĝ − s (s·ĝ)/(s·s) on one plane of modes; untouched where s = 0 (the null modes)."""
+    for y in range(g.shape[2]):
+        a, b = s0[x], s1[y]
+        if g.shape[1] == 3:
+            gx, gy, gz = g[x, 0, y], g[x, 1, y], g[x, 2, y]
+            for z in range(len(gx)):
+                c = s2[z]
+                square = a * a + b * b + c * c
+                q = (a * gx[z] + b * gy[z] + c * gz[z]) / (square if square > 0.0 else 1.0)
+                gx[z] -= a * q
+                gy[z] -= b * q
+                gz[z] -= c * q
+        else:
+            gx, gz = g[x, 0, y], g[x, 1, y]
+            for z in range(len(gx)):
+                c = s2[z]
+                square = a * a + c * c
+                q = (a * gx[z] + c * gz[z]) / (square if square > 0.0 else 1.0)
+                gx[z] -= a * q
+                gz[z] -= c * q
 
 
 @kernel
 def project(g, s0, s1, s2):
-    """ĝ ← ĝ − s (s·ĝ)/(s·s); untouched where s = 0 (the null modes)."""
+    """ĝ ← ĝ − s (s·ĝ)/(s·s)."""
     for x in range(g.shape[0]):
-        for y in range(g.shape[2]):
-            a, b = s0[x], s1[y]
-            if g.shape[1] == 3:
-                gx, gy, gz = g[x, 0, y], g[x, 1, y], g[x, 2, y]
-                for z in range(g.shape[3]):
-                    c = s2[z]
-                    ss = a * a + b * b + c * c
-                    q = (a * gx[z] + b * gy[z] + c * gz[z]) / (ss if ss > 0.0 else 1.0)
-                    gx[z] -= a * q
-                    gy[z] -= b * q
-                    gz[z] -= c * q
-            else:
-                gx, gz = g[x, 0, y], g[x, 1, y]
-                for z in range(g.shape[3]):
-                    c = s2[z]
-                    ss = a * a + c * c
-                    q = (a * gx[z] + c * gz[z]) / (ss if ss > 0.0 else 1.0)
-                    gx[z] -= a * q
-                    gz[z] -= c * q
+        project_plane(g, x, s0, s1, s2)
 
 
 @kernel
@@ -154,8 +167,8 @@ def pressure(g, s0, s1, s2, p):
 
 
 @kernel
-def combine(u, keep, own, rates, explicit, stages, implicit, diagonal, l0, l1, l2, out):
-    """[û (keep − own λ) + Σ_k explicit_k ĝ_k − λ Σ_k implicit_k û_k] / (1 + diagonal λ).
+def combine(u, keep, own, rates, explicit, stages, implicit, diagonal, l0, l1, l2, s0, s1, s2, out):
+    """P [û (keep − own λ) + Σ_k explicit_k ĝ_k − λ Σ_k implicit_k û_k] / (1 + diagonal λ).
 
     Coefficients carry the step (and the viscosity, where λ is); zero ones cost nothing. `out` may
     be `u` itself.
@@ -164,25 +177,25 @@ def combine(u, keep, own, rates, explicit, stages, implicit, diagonal, l0, l1, l
         for c in range(u.shape[1]):
             for y in range(u.shape[2]):
                 base = l0[x] + l1[y]
-                row = out[x, c, y]
-                old = u[x, c, y]
-                for z in range(len(row)):
-                    row[z] = old[z] * (keep - own * (base + l2[z]))
+                old, new = u[x, c, y], out[x, c, y]
+                for z in range(len(new)):
+                    new[z] = old[z] * (keep - own * (base + l2[z]))
                 for k in range(len(explicit)):
                     w = explicit[k]
                     if w != 0.0:
                         rate = rates[k, x, c, y]
-                        for z in range(len(row)):
-                            row[z] += w * rate[z]
+                        for z in range(len(new)):
+                            new[z] += w * rate[z]
                 for k in range(len(implicit)):
                     w = implicit[k]
                     if w != 0.0:
                         stage = stages[k, x, c, y]
-                        for z in range(len(row)):
-                            row[z] -= w * (base + l2[z]) * stage[z]
+                        for z in range(len(new)):
+                            new[z] -= w * (base + l2[z]) * stage[z]
                 if diagonal != 0.0:
-                    for z in range(len(row)):
-                        row[z] /= 1.0 + diagonal * (base + l2[z])
+                    for z in range(len(new)):
+                        new[z] /= 1.0 + diagonal * (base + l2[z])
+        project_plane(out, x, s0, s1, s2)
 
 
 @kernel
@@ -192,9 +205,8 @@ def subtract_viscous(u, viscosity, l0, l1, l2, g):
         for c in range(u.shape[1]):
             for y in range(u.shape[2]):
                 base = l0[x] + l1[y]
-                row, rate = u[x, c, y], g[x, c, y]
-                for z in range(len(row)):
-                    rate[z] -= viscosity * (base + l2[z]) * row[z]
+                for z in range(u.shape[3]):
+                    g[x, c, y, z] -= viscosity * (base + l2[z]) * u[x, c, y, z]
 
 
 @reduction
@@ -204,15 +216,13 @@ def weighted_sums(u, v, weight, l0, l1, l2):
     for x in range(u.shape[0]):
         for c in range(u.shape[1]):
             for y in range(u.shape[2]):
-                base = l0[x] + l1[y]
-                a, b = u[x, c, y], v[x, c, y]
                 row, curved = 0.0, 0.0
-                for z in range(len(a)):
-                    e = weight[z] * a[z] * b[z]
+                for z in range(u.shape[3]):
+                    e = weight[z] * u[x, c, y, z] * v[x, c, y, z]
                     row += e
                     curved += e * l2[z]
                 plain += row
-                laplacian += base * row + curved
+                laplacian += (l0[x] + l1[y]) * row + curved
     return plain, laplacian
 
 
@@ -294,10 +304,9 @@ def dot(f, u):
     for c in range(f.shape[0]):
         for x in range(f.shape[1]):
             for y in range(f.shape[2]):
-                a, b = f[c, x, y], u[c, x, y]
                 row = 0.0
-                for z in range(len(a)):
-                    row += a[z] * b[z]
+                for z in range(f.shape[3]):
+                    row += f[c, x, y, z] * u[c, x, y, z]
                 total += row
     return total
 

@@ -1,6 +1,6 @@
 """The rate of change of the velocity, in Fourier space, with the fewest transforms.
 
-    û' = ĝ − ν λ û,   ĝ = P (−C(u)u + f/ρ),   P the projection on D·u = 0
+    û' = P ĝ − ν λ û,   g = −C(u)u + f/ρ,   P the projection on D·u = 0
 
 Stencil operators: u goes back (d transforms), convection in skew form, −C(u)u + f/ρ goes forward
 (d). Spectral: u goes back (d), the products u_i u_j − δ_ij u_d² go forward (2 in 2D, 5 in 3D), a
@@ -62,7 +62,6 @@ class NavierStokes:
         #: Power of the force at the latest rate [W], this rank's part.
         self.power = 0.0
         dim, halo = grid.dim, operators.width
-        self._axes = np.array(grid.axes)
         if operators.truncated:
             components = transform_components(dim, operators)[-1]
             self._space = transform.physical(components)
@@ -74,6 +73,7 @@ class NavierStokes:
             self._space = transform.physical(dim, halo)
             self._rate = transform.physical(dim)
             self._halo = Halo(grid.n[0], halo, ranks)
+            self._convect = kernels.skew_convection(dim, halo)
         self._force_space = transform.physical(dim if force else 0)
         self._force_known = False  # a steady force is evaluated once
 
@@ -89,18 +89,15 @@ class NavierStokes:
         self.transform.backward(u_hat, inside)
         return inside
 
-    def rate(self, u_hat: np.ndarray, t: float, g_hat: np.ndarray, projected: bool = True) -> None:
-        """ĝ at time t; not projected it also holds the gradient that the pressure balances."""
+    def rate(self, u_hat: np.ndarray, t: float, g_hat: np.ndarray) -> None:
+        """ĝ at time t, not projected: it also holds the gradient that the pressure balances."""
         u = self.velocity(u_hat)
         if self.force is not None:
             self._evaluate_force(self.force, t, u)
-        g = g_hat.view(np.float64)
         if self.operators.truncated:
-            self._spectral_rate(g)
+            self._spectral_rate(g_hat.view(np.float64))
         else:
             self._stencil_rate(g_hat)
-        if projected:
-            kernels.project(g, *self.symbols.gradient)
         if self.keeps_mean and self.symbols.mean:
             x, y, z = self.symbols.mean
             g_hat[x, :, y, z] = 0.0
@@ -118,7 +115,7 @@ class NavierStokes:
     def _stencil_rate(self, g_hat: np.ndarray) -> None:
         points = self.transform.points
         self._halo.fill(self._space)
-        kernels.skew_convection(self._space, self._coefficients, self._axes, 1 / points, self._rate)
+        self._convect(self._space, self._coefficients, 1 / points, self._rate)
         if self.force is not None:
             kernels.add(self._rate, self._force_space, 1 / (self.density * points))
         self.transform.forward(self._rate, g_hat)
@@ -135,7 +132,7 @@ class NavierStokes:
     def pressure(self, u_hat: np.ndarray, t: float, p: np.ndarray) -> None:
         """p [Pa], mean zero, from D·D p = ρ D·g at time t; p (1, x, y, z)."""
         g_hat, p_hat = self.transform.spectral(self.dim), self.transform.spectral(1)
-        self.rate(u_hat, t, g_hat, projected=False)
+        self.rate(u_hat, t, g_hat)
         kernels.pressure(g_hat.view(np.float64), *self.symbols.gradient, p_hat.view(np.float64))
         self.transform.backward(p_hat, p)
         if self.operators.truncated:  # the last component's square was left out of the products

@@ -1,8 +1,8 @@
 """One additive Runge-Kutta step for every tableau: convection explicit, viscosity implicit.
 
-    (1 + h aI_jj ν λ) û_j = û + h Σ_{k<j} aE_jk ĝ_k − h ν λ Σ_{k<j} aI_jk û_k
+    (1 + h aI_jj ν λ) û_j = P [û + h Σ_{k<j} aE_jk ĝ_k − h ν λ Σ_{k<j} aI_jk û_k]
 
-Stages are solenoidal because û and all ĝ_k are. The step ends on its last stage (`closed` pairs).
+P is the projection on solenoidal velocities. The step ends on its last stage (`closed` pairs).
 Where both halves are equal (explicit schemes) the viscous term is part of ĝ.
 """
 
@@ -55,8 +55,9 @@ class AdditiveStepper:
         self._error_weights = self._arranged(errors[0], errors[1], 0.0) if estimates_error else None
         shape = flow.transform.spectral(flow.dim).shape
         self._rates = np.zeros((len(self._rate_slot), *shape), np.complex128)
-        # one more, for a stage that is used at once and not again
-        self._stages = np.zeros((len(self._stage_slot) + 1, *shape), np.complex128)
+        # perhaps one more, for a stage that is used at once and not again, and for the error
+        spare = estimates_error or len(self._stage_slot) < pair.stages - 2
+        self._stages = np.zeros((len(self._stage_slot) + spare, *shape), np.complex128)
         self._old = np.zeros(shape, np.complex128) if estimates_error else None
         #: Dissipated energy and work of the force in the latest step [J], this rank's parts.
         self.dissipated, self.worked = 0.0, 0.0
@@ -65,7 +66,7 @@ class AdditiveStepper:
         """A row of both tableaux in the order of the slots."""
         nu = self.flow.nu
         rates = np.zeros(len(self._rate_slot))
-        stages = np.zeros(len(self._stage_slot) + 1)
+        stages = np.zeros(len(self._stage_slot))
         for k, slot in self._rate_slot.items():
             rates[slot] = explicit[k]
         for k, slot in self._stage_slot.items():
@@ -112,6 +113,7 @@ class AdditiveStepper:
             h * weights.stages,
             h * weights.diagonal,
             *self.flow.symbols.laplacian,
+            *self.flow.symbols.gradient,
             out.view(np.float64),
         )
 

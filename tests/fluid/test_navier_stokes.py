@@ -67,6 +67,7 @@ def test_an_implicit_stage_solves_stokes_brinkman(operators, n):
     stepper = AdditiveStepper(flow, ADDITIVE["euler"])
     rate = flow.transform.spectral(flow.dim)
     flow.rate(z_hat, 0.0, rate)
+    flow.project(rate)
     stepper.step(u_hat, 0.0, h)
     l0, l1, l2 = flow.symbols.laplacian
     eigenvalue = l0[:, None, None] + l1[:, None] + l2[::2]

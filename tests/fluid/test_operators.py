@@ -99,7 +99,7 @@ def test_convection_does_no_work_and_keeps_momentum(name, n):
     flow = make_flow(n, name, box=box, kept=False)
     u_hat = random_solenoidal(flow)
     g_hat = flow.transform.spectral(flow.dim)
-    flow.rate(u_hat, 0.0, g_hat, projected=False)
+    flow.rate(u_hat, 0.0, g_hat)
     symbols = flow.symbols
     views = u_hat.view(float), g_hat.view(float)
     work = kernels.weighted_sums(*views, symbols.weight, *symbols.laplacian)[0]
@@ -119,7 +119,7 @@ def test_skew_convection_is_the_mean_of_both_forms(name, n):
     flow = make_flow(n, name, box=box, kept=False)
     u_hat = random_solenoidal(flow)
     g_hat = flow.transform.spectral(flow.dim)
-    flow.rate(u_hat, 0.0, g_hat, projected=False)
+    flow.rate(u_hat, 0.0, g_hat)
     g = flow.transform.physical(flow.dim)
     flow.transform.backward(g_hat, g)
     u = flow.velocity(u_hat).copy()
