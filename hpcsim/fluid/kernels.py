@@ -25,7 +25,7 @@ def skew_convection(dim, reach):
     last = dim - 1
 
     @kernel
-    def convect(u, coefficients, factor, g):
+    def convect(u, coefficients, factor, g) -> None:
         """g = −factor ½ Σ_a [u_a D_a u + D_a(u_a u)], u with a halo as wide as the stencil.
 
         D(vf) + v Df = Σ_m d_m [(v + v₊ₘ) f₊ₘ − (v + v₋ₘ) f₋ₘ] / h, `coefficients` (a, m): d_m / 2h.

@@ -27,6 +27,8 @@ from hpcsim.transform.fftw import BACKWARD, FORWARD, Effort, Plan, execute
 if TYPE_CHECKING:
     from hpcsim.parallel.ranks import Ranks
 
+#: Numbers of values for each rank, and where they start.
+Blocks = tuple[np.ndarray, np.ndarray]
 CACHE_LINE = 64
 #: Columns of modes that are transformed along x together.
 COLUMNS = 512
@@ -141,20 +143,27 @@ class SlabTransform:
         nx, ny, _ = self.shape
         most = self.components[-1]
         part = len(self.modes[1]) * len(self.modes[2])
-        kept_y, kept_z = self._kept[1:]
         #: Planes that are transformed together: a cache full of lines in 2D, one plane in 3D.
         chunk = 1 if ny > 1 else min(self.count, CHUNK_BYTES // (16 * self._half))
         self._planes = aligned((max(1, chunk), ny, self._half), np.complex128)
         self._rows = aligned((nx * most * part,), np.complex128)
-        if self.ranks.size > 1:
-            self._packed = aligned((self.count * most * kept_y * kept_z,), np.complex128)
         modes_y = self._all_modes[1]
         self._place_y = np.where(modes_y < 0, modes_y + ny, modes_y)
         self._dropped_y = np.setdiff1d(np.arange(ny), self._place_y)
         sizes = (self._parts[:, :, 1] - self._parts[:, :, 0]).prod(axis=1)
-        # numbers of complex values per component that go to, and come from, each rank
-        self._leaving = self.count * sizes
-        self._arriving = self._slabs[:, 1] * part
+        others = np.arange(self.ranks.size) != self.ranks.rank
+        # numbers of complex values per component that go to, and come from, each other rank,
+        # and where they start; what a rank keeps never leaves its rows
+        leaving, arriving = self.count * sizes * others, self._slabs[:, 1] * part
+        starts = np.cumsum(leaving) - leaving, np.cumsum(arriving) - arriving
+        self._blocks = {
+            count: (
+                (count * leaving, count * starts[0]),
+                (count * arriving * others, count * starts[1]),
+            )
+            for count in self.components
+        }
+        self._packed = aligned((most * leaving.sum(),), np.complex128)
 
     def _make_plans(self) -> None:
         nx = self.shape[0]
@@ -202,19 +211,19 @@ class SlabTransform:
         """û = Σ u exp(−i k·x); `physical` may have a halo cut off, its planes are contiguous."""
         components = len(physical)
         rows = self._rows_view(components) if self.truncated else spectral
-        several = self.ranks.size > 1
-        packed = self._packed if several else rows.reshape(-1)
+        leaving, arriving = self._blocks[components]
         planes_to_modes(
             physical,
             self._plane_calls[FORWARD],
             self._planes,
-            packed,
-            components * (np.cumsum(self._leaving) - self._leaving),
+            self._packed,
+            self._own(rows),
+            self.ranks.rank,
+            leaving[1],
             self._parts,
             self._place_y,
         )
-        if several:
-            self._exchange(packed, self._leaving, rows, self._arriving, components)
+        self._exchange(self._packed, leaving, rows, arriving)
         transform_rows(rows, self._row_calls[components, FORWARD], rows)
         if self.truncated:
             low, high = self._ends()
@@ -232,20 +241,24 @@ class SlabTransform:
             rows[high:] = spectral[low:]
             source = rows
         transform_rows(source, self._row_calls[components, BACKWARD], rows)
-        several = self.ranks.size > 1
-        packed = self._packed if several else rows.reshape(-1)
-        if several:
-            self._exchange(rows, self._arriving, packed, self._leaving, components)
+        leaving, arriving = self._blocks[components]
+        self._exchange(rows, arriving, self._packed, leaving)
         modes_to_planes(
-            packed,
+            self._packed,
+            self._own(rows),
+            self.ranks.rank,
             self._plane_calls[BACKWARD],
             self._planes,
             physical,
-            components * (np.cumsum(self._leaving) - self._leaving),
+            leaving[1],
             self._parts,
             self._place_y,
             self._dropped_y,
         )
+
+    def _own(self, rows: np.ndarray) -> np.ndarray:
+        """The part of the rows of modes that belongs to this rank's own planes."""
+        return rows[self.start : self.start + self.count].reshape(-1)
 
     def _rows_view(self, components: int) -> np.ndarray:
         shape = (self.shape[0], components, len(self.modes[1]), len(self.modes[2]))
@@ -257,20 +270,14 @@ class SlabTransform:
         return low, self.shape[0] - (self._kept[0] - low)
 
     def _exchange(
-        self,
-        source: np.ndarray,
-        leaving: np.ndarray,
-        target: np.ndarray,
-        arriving: np.ndarray,
-        components: int,
+        self, source: np.ndarray, leaving: Blocks, target: np.ndarray, arriving: Blocks
     ) -> None:
         """One exchange of contiguous blocks between all ranks."""
-        from mpi4py import MPI
+        if self.ranks.size > 1:
+            from mpi4py import MPI
 
-        self.ranks.comm.Alltoallv(
-            [source, components * leaving, MPI.C_DOUBLE_COMPLEX],
-            [target, components * arriving, MPI.C_DOUBLE_COMPLEX],
-        )
+            kind = MPI.C_DOUBLE_COMPLEX
+            self.ranks.comm.Alltoallv([source, leaving, kind], [target, arriving, kind])
 
 
 # ruff: noqa: ANN001, ANN201
@@ -288,10 +295,11 @@ def transform_rows(source, calls, target):
 
 
 @kernel
-def planes_to_modes(field, calls, planes, packed, offsets, parts, place_y):
+def planes_to_modes(field, calls, planes, packed, own, here, offsets, parts, place_y):
     """Transform planes along z and y while they are in the cache, and pack their modes.
 
-    `packed` is ordered by the rank that the kept modes go to: (rank, x, component, y, z).
+    `packed` is ordered by the rank that the kept modes go to: (rank, x, component, y, z); those
+    that stay on this rank, `here`, go to `own`.
     """
     components, count = field.shape[:2]
     chunk, ny, half = planes.shape
@@ -302,7 +310,7 @@ def planes_to_modes(field, calls, planes, packed, offsets, parts, place_y):
         for component in range(components):
             place = planes.ctypes.data
             if in_place:  # all modes of the plane go to one place in their order
-                place = packed[(first * components + component) * ny * half :].ctypes.data
+                place = own[(first * components + component) * ny * half :].ctypes.data
             execute(z_pass[0], z_pass[1], field[component, first].ctypes.data, place)
             if ny > 1:
                 execute(y_pass[0], y_pass[1], place, place)
@@ -311,18 +319,19 @@ def planes_to_modes(field, calls, planes, packed, offsets, parts, place_y):
             for rank in range(len(parts)):
                 (first_y, end_y), (first_z, end_z) = parts[rank]
                 rows, columns = end_y - first_y, end_z - first_z
+                block = own if rank == here else packed[offsets[rank] :]
                 for x in range(size):
                     row = ((first + x) * components + component) * rows
                     for y in range(rows):
-                        start = offsets[rank] + (row + y) * columns
+                        start = (row + y) * columns
                         source = planes[x, place_y[first_y + y], first_z:end_z]
-                        goal = packed[start : start + columns]
+                        goal = block[start : start + columns]
                         for z in range(columns):
                             goal[z] = source[z]
 
 
 @kernel
-def modes_to_planes(packed, calls, planes, field, offsets, parts, place_y, dropped_y):
+def modes_to_planes(packed, own, here, calls, planes, field, offsets, parts, place_y, dropped_y):
     """The way back of `planes_to_modes`; modes that are not kept are zero."""
     components, count = field.shape[:2]
     chunk, ny, half = planes.shape
@@ -334,11 +343,12 @@ def modes_to_planes(packed, calls, planes, field, offsets, parts, place_y, dropp
             for rank in range(len(parts)):
                 (first_y, end_y), (first_z, end_z) = parts[rank]
                 rows, columns = end_y - first_y, end_z - first_z
+                block = own if rank == here else packed[offsets[rank] :]
                 for x in range(size):
                     row = ((first + x) * components + component) * rows
                     for y in range(rows):
-                        start = offsets[rank] + (row + y) * columns
-                        source = packed[start : start + columns]
+                        start = (row + y) * columns
+                        source = block[start : start + columns]
                         goal = planes[x, place_y[first_y + y], first_z:end_z]
                         for z in range(columns):
                             goal[z] = source[z]
