@@ -18,18 +18,27 @@ from hpcsim.errors import FINISHED, InputError, nearest
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured number and the limit it must keep; `most`: the limit is an upper one."""
+    """A measured number and the limit it must keep; `most`: the limit is an upper one.
+
+    A number that could not be measured has no value, and the note says what it takes.
+    """
 
     name: str
-    value: float
+    value: float | None
     unit: str
     limit: float | None = None
     most: bool = True
+    note: str = ""
+
+    @classmethod
+    def missing(cls, name: str, note: str) -> Figure:
+        """A number that cannot be measured here."""
+        return cls(name, None, "", note=note)
 
     @property
     def kept(self) -> bool:
         """Whether the number keeps its limit."""
-        if self.limit is None:
+        if self.limit is None or self.value is None:
             return True
         return self.value <= self.limit if self.most else self.value >= self.limit
 
@@ -74,9 +83,16 @@ def measure(names: Sequence[str], as_json: bool) -> int:
     for name, figures in results.items():
         print(f"{name}:")
         for figure in figures:
-            limit = ""
-            if figure.limit is not None:
-                sign = "<=" if figure.most else ">="
-                limit = f"({sign} {figure.limit:g}: {'kept' if figure.kept else 'MISSED'})"
-            print(f"  {figure.name:<58} {figure.value:>10.4g} {figure.unit:<6} {limit}")
+            print(f"  {figure.name:<58} {written(figure)}")
     return FINISHED
+
+
+def written(figure: Figure) -> str:
+    """Value, unit and limit of a figure, or why it has none."""
+    if figure.value is None:
+        return f"not measured: {figure.note}"
+    limit = ""
+    if figure.limit is not None:
+        sign = "<=" if figure.most else ">="
+        limit = f"({sign} {figure.limit:g}: {'kept' if figure.kept else 'MISSED'})"
+    return f"{figure.value:>10.4g} {figure.unit:<6} {limit}".rstrip()

@@ -1,4 +1,4 @@
-"""Speed of the fluid: the transform against planned FFTW and PFFT, a stage against the transforms it
+"""Speed of the fluid: the transform against FFTW and PFFT, a stage against the transforms it
 needs, a step against fluidsim, two ranks against one, memory per point.
 
 `python scripts/bench/fluid.py JOB N` is what is started, alone or under mpirun; it prints JSON.
@@ -12,57 +12,58 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 
-import numpy as np
+from mpi4py_fft import fftw
 
 from hpcsim.bench import Figure
+from hpcsim.job import new_job
+from hpcsim.models.fluid.model import Fluid
 from hpcsim.parallel.launcher import mpirun_environment
 from hpcsim.parallel.ranks import Ranks
+from hpcsim.transform.reference import ReferenceTransform
+from hpcsim.transform.slab import SlabTransform
 
-REPEATS = 9
+REPEATS = 15
 ROUNDS = 3
+#: Transforms per stage in 3D, by operators.
+TRANSFORMS = {"centred": 6, "spectral": 8}
 
 
-def best(works, ranks=None, repeats: int = REPEATS) -> list[float]:
+def best(works, ranks, repeats=REPEATS):
     """Shortest wall time of each work [s], taken in turns so that all see the same machine."""
     times = [[] for _ in works]
     for _ in range(repeats):
         for work, found in zip(works, times, strict=True):
-            if ranks:
-                ranks.barrier()
+            ranks.barrier()
             before = time.perf_counter()
             work()
-            spent = time.perf_counter() - before
-            found.append(ranks.vote(spent)[0] if ranks else spent)
+            found.append(ranks.vote(time.perf_counter() - before)[0])
     return [min(found) for found in times]
 
 
-def plain_fftw(n: int):
-    """A round trip of one component by planned FFTW alone."""
-    from mpi4py_fft import fftw
-
-    field = fftw.aligned((n, n, n), dtype="d")
-    modes = fftw.aligned((n, n, n // 2 + 1), dtype="D")
-    measure = (fftw.FFTW_MEASURE,)
-    forward = fftw.rfftn(field, axes=(0, 1, 2), flags=measure, output_array=modes)
-    backward = fftw.irfftn(modes, s=(n, n, n), axes=(0, 1, 2), flags=measure, output_array=field)
-    field[:] = 1.0
+def plain_fftw(n, components=1):
+    """Round trips of some components by planned FFTW alone."""
+    fields = fftw.aligned((components, n, n, n), dtype="d")
+    modes = fftw.aligned((components, n, n, n // 2 + 1), dtype="D")
+    axes, flags = (0, 1, 2), (fftw.FFTW_MEASURE,)
+    forward = fftw.rfftn(fields[0], axes=axes, flags=flags, output_array=modes[0])
+    backward = fftw.irfftn(modes[0], s=(n, n, n), axes=axes, flags=flags, output_array=fields[0])
+    fields[:] = 1e-3
 
     def work():
-        forward.execute() if hasattr(forward, "execute") else forward(field, modes)
-        backward.execute() if hasattr(backward, "execute") else backward(modes, field)
+        for field, spectrum in zip(fields, modes, strict=True):
+            forward(field, spectrum)
+        for field, spectrum in zip(fields, modes, strict=True):
+            backward(spectrum, field)
 
     return work
 
 
-def transforms(n: int, ranks) -> dict[str, float]:
-    """Round trips of one component [s]: ours, planned FFTW (one rank), PFFT."""
-    from hpcsim.transform.reference import ReferenceTransform
-    from hpcsim.transform.slab import SlabTransform
-
+def transforms(n, ranks):
+    """Round trips of one component [s]: ours, PFFT, planned FFTW (one rank)."""
     ours, theirs = SlabTransform((n, n, n), ranks, (1,)), ReferenceTransform((n, n, n), ranks)
-    u = ours.physical(1)
-    u_hat = ours.spectral(1)
+    u, u_hat = ours.physical(1), ours.spectral(1)
     pfft, space, modes = theirs._pfft, theirs._space, theirs._modes
 
     def slab():
@@ -73,15 +74,12 @@ def transforms(n: int, ranks) -> dict[str, float]:
         pfft.forward(space, modes, normalize=False)
         pfft.backward(modes, space, normalize=False)
 
-    works = [slab, reference] + ([plain_fftw(n)] if ranks.size == 1 else [])
+    works = [slab, reference, *([plain_fftw(n)] if ranks.size == 1 else [])]
     return dict(zip(("slab", "pfft", "fftw"), best(works, ranks), strict=False))
 
 
-def model(n: int, ranks, operators: str, scheme: str):
+def model(n, ranks, operators, scheme):
     """A ready flow."""
-    from hpcsim.job import new_job
-    from hpcsim.models.fluid.model import Fluid
-
     changes = {
         "fluid.n": [n] * 3,
         "fluid.operators": operators,
@@ -97,36 +95,34 @@ def model(n: int, ranks, operators: str, scheme: str):
     return flow
 
 
-def steps(n: int, ranks) -> dict[str, float]:
-    """Wall times of an RK4 step and of one stage of each operator, and of the transforms [s]."""
+def steps(n, ranks):
+    """Wall times [s]: a step of RK4 and of ARS(2,2,2), a stage, one transform by FFTW alone."""
     found = {}
-    flow = model(n, ranks, "spectral", "rk4")
-    (found["rk4"],) = best([lambda: flow.advance(0, 1)], ranks, 5)
-    stage = plain_fftw(n) if ranks.size == 1 else None
-    for operators in ("centred", "spectral"):
-        flow = model(n, ranks, operators, "euler").flow
-        u_hat, rate = flow.transform.spectral(3), flow.transform.spectral(3)
-        works = [lambda u=u_hat, g=rate, flow=flow: flow.rate(u, 0.0, g)]
-        times = best(works + ([stage] if stage else []), ranks, 5)
-        found[operators] = times[0]
-        if stage:
-            found[f"{operators} fft"] = times[1] / 2
+    for operators, scheme, stages in (("spectral", "rk4", 4), ("centred", "ars222", 2)):
+        flow = model(n, ranks, operators, scheme)
+        works = [lambda flow=flow: flow.stepper.step(flow.u_hat, 0.0, 1e-3)]
+        if ranks.size == 1:  # three components, as the flow has: one alone would stay in the cache
+            works.append(plain_fftw(n, 3))
+        times = best(works, ranks, 7)
+        found[scheme], found[f"{operators} stage"] = times[0], times[0] / stages
+        found[f"{operators} fft"] = times[-1] / 6
     return found
 
 
-def memory(n: int, ranks) -> dict[str, float]:
-    """Bytes per grid point that a flow with ARS(2,2,2) holds, by operators."""
+def memory(n, ranks):
+    """Bytes per grid point that a flow with ARS(2,2,2) holds after a step, by operators."""
     found = {}
-    for operators in ("centred", "spectral"):
-        resident = resident_bytes()
+    for operators in TRANSFORMS:
+        model(8, ranks, operators, "ars222").advance(0, 1)  # compiled code is not the flow's
+        before = resident_bytes()
         flow = model(n, ranks, operators, "ars222")
         flow.advance(0, 1)
-        found[operators] = (resident_bytes() - resident) * ranks.size / n**3
+        found[operators] = (resident_bytes() - before) / (n**3 / ranks.size)
         del flow
     return found
 
 
-def resident_bytes() -> int:
+def resident_bytes():
     """Memory of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -135,14 +131,11 @@ def resident_bytes() -> int:
 JOBS = {"transforms": transforms, "steps": steps, "memory": memory}
 
 
-def launched(ranks: int, job: str, n: int) -> dict[str, float]:
+def launched(ranks, job, n):
     """What a job of this file prints on so many ranks."""
+    command = ["mpirun", "-n", str(ranks), "--oversubscribe", sys.executable, __file__, job, str(n)]
     done = subprocess.run(
-        ["mpirun", "-n", str(ranks), sys.executable, __file__, job, str(n)],
-        env=mpirun_environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+        command, env=mpirun_environment(), stdout=subprocess.PIPE, text=True, check=True
     )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -174,25 +167,28 @@ print("seconds", min(times))
 """
 
 
-def fluidsim_step(n: int) -> float:
-    """Wall time of fluidsim's RK4 step [s]; nan where it is not installed (extra `bench`)."""
+def fluidsim_step(n):
+    """Wall time of fluidsim's RK4 step [s]; None where it is not installed."""
+    if not all(map(find_spec, ("fluidsim", "fluidfft", "pyfftw"))):
+        return None
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [os.environ.get("FLUIDSIM_PYTHON", sys.executable), "-c", FLUIDSIM, str(n)],
+            [sys.executable, "-c", FLUIDSIM, str(n)],
             env=os.environ | {"FLUIDSIM_PATH": folder, "OMP_NUM_THREADS": "1"},
+            cwd=folder,
             capture_output=True,
             text=True,
+            check=True,
         )
-    line = done.stdout.splitlines()[-1:] if done.returncode == 0 else []
-    return float(line[0].split()[1]) if line else float("nan")
+    return float(done.stdout.splitlines()[-1].split()[1])
 
 
-def measure() -> list[Figure]:
+def measure():
     """All figures of this file; ratios from the same round, the best round counts."""
     figures = []
     for n in (64, 128):
         rounds = [
-            (launched(1, "transforms", n), launched(2, "transforms", n)) for _ in range(ROUNDS)
+            tuple(launched(count, "transforms", n) for count in (1, 2)) for _ in range(ROUNDS)
         ]
         alone = min(one["slab"] / one["fftw"] for one, _ in rounds)
         speedup = max(one["slab"] / two["slab"] for one, two in rounds)
@@ -202,30 +198,29 @@ def measure() -> list[Figure]:
             Figure(f"transform, 2 ranks / 1, {n}^3", speedup, "x", 1.5, most=False),
             Figure(f"PFFT / transform, 2 ranks, {n}^3", pfft, "x", 1.5, most=False),
         ]
+    n = 128
     rounds = [
-        (launched(1, "steps", 128), launched(2, "steps", 128), fluidsim_step(128))
-        for _ in range(ROUNDS)
+        (launched(1, "steps", n), launched(2, "steps", n), fluidsim_step(n)) for _ in range(ROUNDS)
     ]
-    for operators, count in (("centred", 6), ("spectral", 8)):
-        ratio = min(one[operators] / (count * one[f"{operators} fft"]) for one, _, _ in rounds)
-        figures.append(Figure(f"stage / its {count} FFTs, {operators}, 128^3", ratio, "x", 1.6))
-    figures += [
-        Figure(
-            "RK4 step / fluidsim, 128^3",
-            float(np.nanmin([one["rk4"] / peer for one, _, peer in rounds])),
-            "x",
-            1.0,
-        ),
-        Figure(
-            "RK4 step, 2 ranks / 1, 128^3",
-            max(one["rk4"] / two["rk4"] for one, two, _ in rounds),
-            "x",
-            1.6,
-            most=False,
-        ),
-    ]
-    for operators, value in launched(1, "memory", 128).items():
-        figures.append(Figure(f"memory per point, ARS(2,2,2), {operators}", value, "bytes", 250))
+    for operators, count in TRANSFORMS.items():
+        ratio = min(
+            one[f"{operators} stage"] / (count * one[f"{operators} fft"]) for one, _, _ in rounds
+        )
+        figures.append(Figure(f"stage / its {count} FFTs, {operators}, {n}^3", ratio, "x", 1.6))
+    peers = [one["rk4"] / peer for one, _, peer in rounds if peer]
+    figures.append(
+        Figure(f"RK4 step / fluidsim's, {n}^3", min(peers), "x", 1.0)
+        if peers
+        else Figure.missing(f"RK4 step / fluidsim's, {n}^3", "pip install 'hpcsim[peers]'")
+    )
+    for scheme, operators in (("rk4", "spectral"), ("ars222", "centred")):
+        speedup = max(one[scheme] / two[scheme] for one, two, _ in rounds)
+        name = f"step, 2 ranks / 1, {scheme} {operators}, {n}^3"
+        figures.append(Figure(name, speedup, "x", 1.6, most=False))
+    for ranks in (1, 2):
+        for operators, value in launched(ranks, "memory", n).items():
+            name = f"memory per point of a rank, {operators}, {ranks} rank(s)"
+            figures.append(Figure(name, value, "bytes", 250))
     return figures
 
 

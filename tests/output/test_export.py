@@ -167,7 +167,7 @@ def test_every_second_point(axes, tmp_path):
 
 @pytest.mark.parametrize("axes", [AXES_3D, AXES_2D], ids=["3D", "2D"])
 def test_derivatives_are_those_in_space(axes, tmp_path, monkeypatch):
-    """VTK's own gradient and curl of linear fields, on a grid whose axes it has in another order."""
+    """VTK's own gradient and curl of linear fields, on a grid whose axes it has turned."""
     from vtkmodules.vtkFiltersGeneral import vtkGradientFilter
 
     slopes = np.array([[2.0, 3.0, 5.0], [7.0, -1.0, 4.0], [0.5, 6.0, -2.0]])
