@@ -43,35 +43,38 @@ class FormulaForce:
     """
 
     def __init__(
-        self, body: Sequence[Formula], couple: Sequence[Formula], points: list[np.ndarray]
+        self,
+        body: Sequence[Formula],
+        couple: Sequence[Formula],
+        points: list[np.ndarray],
+        flow: NavierStokes,
     ) -> None:
-        self._body, self._couple, self._points = body, couple, points
+        self._body, self._couple, self._points, self._flow = body, couple, points, flow
         self.steady = not any(formula.depends_on("t") for formula in (*body, *couple))
-
-    def attach(self, flow: NavierStokes) -> None:
-        """Take the operators of the couple from a flow."""
-        self._flow = flow
+        transform = flow.transform
+        self._part = transform.physical(1)[0]
+        if couple:
+            self._couple_space = transform.physical(len(couple))
+            self._couple_hat = transform.spectral(len(couple))
+            self._force_hat = transform.spectral(flow.dim)
 
     def fill(self, t: float, out: np.ndarray) -> None:
         """The force density at time t, (component, x, y, z)."""
         out[:] = 0.0
         if self._couple:
             self._fill_couple(t, out)
-        part = np.empty_like(out[0])
         for formula, component in zip(self._body, out, strict=False):
-            formula.evaluate(part, *self._points, t)
-            component += part
+            formula.evaluate(self._part, *self._points, t)
+            component += self._part
 
     def _fill_couple(self, t: float, out: np.ndarray) -> None:
-        flow = self._flow
-        couple = flow.transform.physical(len(self._couple))
-        for formula, component in zip(self._couple, couple, strict=True):
+        flow, m_hat, f_hat = self._flow, self._couple_hat, self._force_hat
+        for formula, component in zip(self._couple, self._couple_space, strict=True):
             formula.evaluate(component, *self._points, t)
-        m_hat = flow.coefficients(couple)
-        f_hat = flow.transform.spectral(flow.dim)
-        symbols = flow.symbols.gradient
+        flow.transform.forward(self._couple_space, m_hat)
         turn = kernels.curl if flow.dim == 3 else kernels.turned_gradient
-        turn(m_hat.view(np.float64), *symbols, 0.5, f_hat.view(np.float64))
+        factor = 0.5 / flow.transform.points
+        turn(m_hat.view(np.float64), *flow.symbols.gradient, factor, f_hat.view(np.float64))
         flow.transform.backward(f_hat, out)
 
 

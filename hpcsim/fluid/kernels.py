@@ -44,23 +44,23 @@ def skew_convection(dim, reach):
                         for place in range(columns - 2 * m):
                             # known to be positive: the loop becomes one of vectors
                             q = uintp(place)
-                            z, p = q + uintp(m), q + uintp(2 * m)
+                            k, p = q + uintp(m), q + uintp(2 * m)
                             if dim == 3:
-                                g[c, plane, y, z] -= (
-                                    wx * advected(u, 0, c, x, y, z, xp, y, z, xq, y, z)
-                                    + wy * advected(u, 1, c, x, y, z, x, yp, z, x, yq, z)
-                                    + wz * advected(u, 2, c, x, y, z, x, y, p, x, y, q)
+                                g[c, plane, y, k] -= (
+                                    wx * advected(u, 0, c, x, y, k, xp, y, k, xq, y, k)
+                                    + wy * advected(u, 1, c, x, y, k, x, yp, k, x, yq, k)
+                                    + wz * advected(u, 2, c, x, y, k, x, y, p, x, y, q)
                                 )
                             else:
-                                g[c, plane, y, z] -= wx * advected(
-                                    u, 0, c, x, y, z, xp, y, z, xq, y, z
-                                ) + wz * advected(u, 1, c, x, y, z, x, y, p, x, y, q)
+                                g[c, plane, y, k] -= wx * advected(
+                                    u, 0, c, x, y, k, xp, y, k, xq, y, k
+                                ) + wz * advected(u, 1, c, x, y, k, x, y, p, x, y, q)
                         for place in range(min(2 * m, columns)):
                             z = (place - m) % columns
-                            p, q = (z + m) % columns, (z - m) % columns
+                            zp, zq = (z + m) % columns, (z - m) % columns
                             g[c, plane, y, z] -= wx * advected(
                                 u, 0, c, x, y, z, xp, y, z, xq, y, z
-                            ) + wz * advected(u, last, c, x, y, z, x, y, p, x, y, q)
+                            ) + wz * advected(u, last, c, x, y, z, x, y, zp, x, y, zq)
                             if dim == 3:
                                 g[c, plane, y, z] -= wy * advected(
                                     u, 1, c, x, y, z, x, yp, z, x, yq, z

@@ -29,7 +29,6 @@ class RandomFlow:
         draw = np.random.Generator(np.random.Philox(seed))
         dim = grid.dim
         self.density, self.viscosity = density, viscosity
-        self.axes = np.array(grid.axes)
         length = min(grid.box)
         self._b = np.zeros((2, terms, dim))
         for index in np.ndindex(2, terms):
@@ -47,20 +46,16 @@ class RandomFlow:
         self._c[..., 0] = draw.uniform(1.0, 1.5, (2, terms))
 
     def at(self, points: list[np.ndarray]) -> RandomFlow:
-        """Work at these points from now on: coordinates that broadcast to a field."""
-        shape = np.broadcast_shapes(*(x.shape for x in points))
-        self._points = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in points]
-        dim = len(points)
-        self._u, self._p, self._f = (
-            np.empty((dim, *shape)),
-            np.empty(shape),
-            np.empty((dim, *shape)),
-        )
+        """Work on this grid of points from now on: x, y[, z] as `Grid.coordinates` gives them."""
+        x, *y, z = (values.reshape(-1) for values in points)
+        self._coordinates = (x, y[0] if y else np.zeros(1), z)
         return self
 
-    def _evaluate(self, t: float) -> None:
+    def _evaluate(self, wanted: int, t: float, out: np.ndarray) -> None:
+        assert out.shape[1:] == tuple(map(len, self._coordinates))
         evaluate(
-            np.array(self._points).reshape(len(self._points), -1),
+            wanted,
+            *self._coordinates,
             t,
             self._b,
             self._v,
@@ -69,25 +64,23 @@ class RandomFlow:
             self._weight,
             self.density,
             self.viscosity,
-            self._u.reshape(len(self._u), -1),
-            self._p.reshape(-1),
-            self._f.reshape(len(self._f), -1),
+            out,
         )
 
     def velocity(self, t: float, out: np.ndarray) -> None:
         """u at time t, (component, x, y, z)."""
-        self._evaluate(t)
-        out[:] = self._u
+        self._evaluate(VELOCITY, t, out)
 
     def pressure(self, t: float, out: np.ndarray) -> None:
         """p at time t, (x, y, z)."""
-        self._evaluate(t)
-        out[:] = self._p
+        self._evaluate(PRESSURE, t, out[None])
 
     def fill(self, t: float, out: np.ndarray) -> None:
         """The force density at time t, (component, x, y, z)."""
-        self._evaluate(t)
-        out[:] = self._f
+        self._evaluate(FORCE, t, out)
+
+
+VELOCITY, PRESSURE, FORCE = 0, 1, 2
 
 
 @inlined
@@ -108,36 +101,42 @@ def profile(phase, c1, c2, c3):
 
 
 @kernel
-def evaluate(points, t, b, v, c, amplitude, weight, density, viscosity, u, p, f):
-    """u, p and the force at every point; points (component, point)."""
-    dim, terms = len(points), len(weight)
-    gradient = [[0.0] * 3 for _ in range(3)]
-    for i in range(points.shape[1]):
-        for a in range(dim):
-            u[a, i] = 0.0
-            f[a, i] = 0.0
-            for other in range(dim):
-                gradient[a][other] = 0.0
-        p[i] = 0.0
-        for n in range(terms):
-            phase, square = v[0, n] * t, 0.0
-            for a in range(dim):
-                phase += b[0, n, a] * points[a, i]
-                square += b[0, n, a] ** 2
-            _, d1, d2, d3 = profile(phase, c[0, n, 0], c[0, n, 1], c[0, n, 2])
-            for a in range(dim):
-                w = amplitude[n, a]
-                u[a, i] += w * d1
-                f[a, i] += w * (density * v[0, n] * d2 - viscosity * square * d3)
-                for other in range(dim):
-                    gradient[a][other] += w * b[0, n, other] * d2
-            phase = v[1, n] * t
-            for a in range(dim):
-                phase += b[1, n, a] * points[a, i]
-            d0, d1, _, _ = profile(phase, c[1, n, 0], c[1, n, 1], c[1, n, 2])
-            p[i] += weight[n] * d0
-            for a in range(dim):
-                f[a, i] += weight[n] * b[1, n, a] * d1
-        for a in range(dim):
-            for other in range(dim):
-                f[a, i] += density * u[other, i] * gradient[a][other]
+def evaluate(wanted, x, y, z, t, b, v, c, amplitude, weight, density, viscosity, out):
+    """u, p or the force at every point, (component, x, y, z)."""
+    terms, dim = amplitude.shape
+    place, u, f, gradient = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3))
+    for ix in range(len(x)):
+        for iy in range(len(y)):
+            for iz in range(len(z)):
+                place[0], place[1], place[dim - 1] = x[ix], y[iy], z[iz]
+                u[:], f[:], gradient[:] = 0.0, 0.0, 0.0
+                p = 0.0
+                for n in range(terms):
+                    if wanted != PRESSURE:
+                        phase, square = v[0, n] * t, 0.0
+                        for a in range(dim):
+                            phase += b[0, n, a] * place[a]
+                            square += b[0, n, a] ** 2
+                        _, d1, d2, d3 = profile(phase, c[0, n, 0], c[0, n, 1], c[0, n, 2])
+                        for a in range(dim):
+                            w = amplitude[n, a]
+                            u[a] += w * d1
+                            f[a] += w * (density * v[0, n] * d2 - viscosity * square * d3)
+                            for other in range(dim):
+                                gradient[a, other] += w * b[0, n, other] * d2
+                    if wanted != VELOCITY:
+                        phase = v[1, n] * t
+                        for a in range(dim):
+                            phase += b[1, n, a] * place[a]
+                        d0, d1, _, _ = profile(phase, c[1, n, 0], c[1, n, 1], c[1, n, 2])
+                        p += weight[n] * d0
+                        for a in range(dim):
+                            f[a] += weight[n] * b[1, n, a] * d1
+                for a in range(len(out)):
+                    if wanted == FORCE:
+                        value = f[a]
+                        for other in range(dim):
+                            value += density * u[other] * gradient[a, other]
+                    else:
+                        value = u[a] if wanted == VELOCITY else p
+                    out[a, ix, iy, iz] = value

@@ -49,13 +49,12 @@ class NavierStokes:
         ranks: Ranks,
         density: float,
         viscosity: float,
-        force: Force | None = None,
         keeps_mean: bool = True,
     ) -> None:
         self.grid, self.operators, self.transform, self.ranks = grid, operators, transform, ranks
         self.density = density
         self.nu = viscosity / density
-        self.force = force
+        self.force: Force | None = None
         self.keeps_mean = keeps_mean
         self.symbols = Symbols(grid, operators, transform.modes)
         self.inverse_spacing = 1 / np.array(grid.spacing)
@@ -66,7 +65,6 @@ class NavierStokes:
             components = transform_components(dim, operators)[-1]
             self._space = transform.physical(components)
             self._products = transform.spectral(components)
-            self._force_hat = transform.spectral(dim if force else 0)
         else:
             weights = np.array(operators.gradient)
             self._coefficients = 0.5 * np.outer(self.inverse_spacing, weights)
@@ -74,7 +72,13 @@ class NavierStokes:
             self._rate = transform.physical(dim)
             self._halo = Halo(grid.n[0], halo, ranks)
             self._convect = kernels.skew_convection(dim, halo)
-        self._force_space = transform.physical(dim if force else 0)
+
+    def drive(self, force: Force) -> None:
+        """Let a force act from now on."""
+        self.force = force
+        self._force_space = self.transform.physical(self.dim)
+        if self.operators.truncated:
+            self._force_hat = self.transform.spectral(self.dim)
         self._force_known = False  # a steady force is evaluated once
 
     @property

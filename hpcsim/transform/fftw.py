@@ -119,7 +119,7 @@ def execute(typing: Any, function: Any, plan: Any, source: Any, target: Any) -> 
     """In compiled loops: execute a plan (`*plan.call`) from one address to another."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(types.intp.bitwidth)
+        word = ir.IntType(8 * ctypes.sizeof(ctypes.c_void_p))
         kind = ir.FunctionType(ir.VoidType(), [word] * 3)
         builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
         return context.get_dummy_value()

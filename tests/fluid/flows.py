@@ -11,13 +11,13 @@ from hpcsim.transform.fftw import Effort
 from hpcsim.transform.slab import SlabTransform
 
 
-def make_flow(n, operators, nu=0.0, box=None, ranks=None, density=1.0, force=None, kept=True):
+def make_flow(n, operators, nu=0.0, box=None, ranks=None, density=1.0, kept=True):
     ranks = ranks or Ranks.alone()
     grid = Grid(tuple(n), tuple(box or (2 * np.pi,) * len(n)))
     entry = OPERATORS[operators]
     components = transform_components(grid.dim, entry)
     transform = SlabTransform(n, ranks, components, entry.truncated, Effort.ESTIMATE)
-    return NavierStokes(grid, entry, transform, ranks, density, nu * density, force, kept)
+    return NavierStokes(grid, entry, transform, ranks, density, nu * density, kept)
 
 
 def pair_of(name):

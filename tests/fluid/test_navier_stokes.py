@@ -1,5 +1,7 @@
 """The flow against exact solutions: discrete decay, temporal orders, energy, forces, pressure."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -93,7 +95,7 @@ def test_temporal_order_on_a_manufactured_flow(scheme):
     nu = 0.02
     flow = make_flow((16, 16), "centred", nu, box=(1.0, 1.0), kept=False)
     exact = RandomFlow(flow.grid, 2, 3, 1.0, nu).at(flow.grid.coordinates(0, 16))
-    flow = make_flow((16, 16), "centred", nu, box=(1.0, 1.0), force=exact, kept=False)
+    flow.drive(exact)
     start = flow.transform.physical(2)
     exact.velocity(0.0, start)
     u_hat = flow.coefficients(start)
@@ -127,13 +129,11 @@ def test_account_of_energy_closes_with_force_and_viscosity(operators, dim):
     n = (12, 10, 8)[:dim]
     texts = ("sin(x + y)*cos(3*t)", "cos(x)*t", "sin(x)")[:dim]
     names = (*("x", "y", "z")[:dim], "t")
-    flow = make_flow(n, operators)
-    force = FormulaForce(
-        [Formula.parse(text, names) for text in texts], [], flow.grid.coordinates(0, n[0])
-    )
+    formulas = [Formula.parse(text, names) for text in texts]
+    flow = make_flow(n, operators, nu=0.1, kept=False, density=2.0)
+    flow.drive(FormulaForce(formulas, [], flow.grid.coordinates(0, n[0]), flow))
     imbalances = []
     for steps in (20, 40):
-        flow = make_flow(n, operators, nu=0.1, force=force, kept=False, density=2.0)
         u_hat = random_velocity(flow, 0.5, 2.0, 1, Ranks.alone())
         stepper = AdditiveStepper(flow, ADDITIVE["ark4"])
         before, account = flow.energies(u_hat)[0], 0.0
@@ -165,10 +165,9 @@ def test_pressure_of_taylor_green(operators):
 @pytest.mark.parametrize("operators", ["centred", "spectral"])
 def test_mean_flow_is_kept_or_driven_by_the_mean_force(kept, operators):
     """f = (3, 0) with density 2 gives the box 1.5 m/s², or nothing."""
-    flow = make_flow((8, 8), operators)
     formulas = [Formula.parse(text, ("x", "y", "t")) for text in ("3", "0")]
-    force = FormulaForce(formulas, [], flow.grid.coordinates(0, 8))
-    flow = make_flow((8, 8), operators, nu=0.1, density=2.0, force=force, kept=kept)
+    flow = make_flow((8, 8), operators, nu=0.1, density=2.0, kept=kept)
+    flow.drive(FormulaForce(formulas, [], flow.grid.coordinates(0, 8), flow))
     u_hat = final(flow, "ars222", 10, 0.5, flow.transform.spectral(2))
     x, y, z = flow.symbols.mean
     np.testing.assert_allclose(u_hat[x, :, y, z], [0.0 if kept else 0.75, 0.0], rtol=0, atol=1e-14)
@@ -182,8 +181,7 @@ def test_couple_acts_as_half_its_curl(operators):
     couple = [Formula.parse(text, names) for text in ("0", "0", "sin(x)*cos(y)")]
     flow = make_flow(n, operators)
     points = flow.grid.coordinates(0, n[0])
-    force = FormulaForce([], couple, points)
-    force.attach(flow)
+    force = FormulaForce([], couple, points, flow)
     f = flow.transform.physical(3)
     force.fill(0.0, f)
     entry = OPERATORS[operators]
@@ -207,10 +205,8 @@ def test_couple_in_the_plane_is_that_of_space():
         (flat, ("x", "y", "t"), [text]),
         (deep, ("x", "y", "z", "t"), ["0", "0", text]),
     ):
-        force = FormulaForce(
-            [], [Formula.parse(one, names) for one in texts], flow.grid.coordinates(0, 12)
-        )
-        force.attach(flow)
+        couple = [Formula.parse(one, names) for one in texts]
+        force = FormulaForce([], couple, flow.grid.coordinates(0, 12), flow)
         f = flow.transform.physical(flow.dim)
         force.fill(0.0, f)
         forces.append(f)
@@ -240,12 +236,13 @@ def test_manufactured_force_makes_the_flow_exact():
     flow = make_flow((4, 4, 4), "centred", box=(1.0, 1.2, 0.9))
     eps = 1e-4
     rng = np.random.default_rng(1)
-    base = [rng.uniform(0, 1, (5, 1, 1)) for _ in range(3)]
+    shape = (5, 4, 3)
+    base = [rng.uniform(0, 1, n).reshape(np.roll((-1, 1, 1), a)) for a, n in enumerate(shape)]
     made = RandomFlow(flow.grid, 3, 11, density=2.0, viscosity=0.3)
 
     def at(shift, t):
         made.at([x + d for x, d in zip(base, shift, strict=True)])
-        u, p, f = np.empty((3, 5, 1, 1)), np.empty((5, 1, 1)), np.empty((3, 5, 1, 1))
+        u, p, f = np.empty((3, *shape)), np.empty(shape), np.empty((3, *shape))
         made.velocity(t, u)
         made.pressure(t, p)
         made.fill(t, f)
@@ -288,3 +285,35 @@ def test_courant_number_counts_all_axes_and_not_a_number_is_infinite():
     assert kernels.largest_courant(u, np.array([10.0, 5.0])) == 40.0
     u[0, 0, 0, 0] = np.nan
     assert not np.isfinite(kernels.largest_courant(u, np.array([10.0, 5.0])))
+
+
+@pytest.mark.parametrize("operators", OPERATORS)
+@pytest.mark.parametrize("force", ["none", "manufactured", "formulas"])
+@pytest.mark.parametrize("scheme", ["ars222", "rk4", "ark4"])
+def test_steps_allocate_nothing_that_grows_with_the_grid(operators, force, scheme):
+    """What is in use at any moment of a step exceeds what was before by less than a plane."""
+    n = (40, 40, 40)
+    flow = make_flow(n, operators, nu=0.1)
+    points = flow.grid.coordinates(0, n[0])
+    if force == "manufactured":
+        flow.drive(RandomFlow(flow.grid, 2, 3, 1.0, 0.1).at(points))
+    elif force == "formulas":
+        names = ("x", "y", "z", "t")
+        body = [Formula.parse(text, names) for text in ("t*sin(x)", "cos(y)", "1")]
+        couple = [Formula.parse(text, names) for text in ("t", "0", "sin(x)")]
+        flow.drive(FormulaForce(body, couple, points, flow))
+    stepper = AdditiveStepper(flow, pair_of(scheme), estimates_error=scheme == "ark4")
+    u_hat = random_velocity(flow, 0.5, 2.0, 1, Ranks.alone())
+
+    def work():
+        stepper.step(u_hat, 0.1, 0.01)
+        if scheme == "ark4":
+            stepper.error(0.01)
+            stepper.undo(u_hat)
+
+    work()  # compiles
+    tracemalloc.start()
+    work()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8 * n[1] * n[2]

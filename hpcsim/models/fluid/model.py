@@ -122,17 +122,6 @@ class Fluid:
             effort,
         )
         points = self.grid.coordinates(self.transform.start, self.transform.count)
-        self.exact: RandomFlow | FormulaFlow | None = None
-        force: RandomFlow | FormulaForce | None = None
-        if case.start.velocity == "manufactured":
-            self.exact = force = manufactured(case, self.grid).at(points)
-        elif case.force.body or case.force.couple:
-            force = FormulaForce(
-                case.formulas(case.force.body), case.formulas(case.force.couple), points
-            )
-        if case.exact.velocity:
-            (pressure,) = case.formulas([case.exact.pressure]) if case.exact.pressure else (None,)
-            self.exact = FormulaFlow(case.formulas(case.exact.velocity), pressure, points)
         self.flow = NavierStokes(
             self.grid,
             operators,
@@ -140,11 +129,18 @@ class Fluid:
             ranks,
             fluid.density,
             fluid.viscosity,
-            force,
             fluid.mean_flow == "kept",
         )
-        if isinstance(force, FormulaForce):
-            force.attach(self.flow)
+        self.exact: RandomFlow | FormulaFlow | None = None
+        if case.start.velocity == "manufactured":
+            self.exact = manufactured(case, self.grid).at(points)
+            self.flow.drive(self.exact)
+        elif case.force.body or case.force.couple:
+            body, couple = case.formulas(case.force.body), case.formulas(case.force.couple)
+            self.flow.drive(FormulaForce(body, couple, points, self.flow))
+        if case.exact.velocity:
+            (pressure,) = case.formulas([case.exact.pressure]) if case.exact.pressure else (None,)
+            self.exact = FormulaFlow(case.formulas(case.exact.velocity), pressure, points)
         self._points = points
         self.stepper = AdditiveStepper(self.flow, case.pair, case.time.control == "error")
         self.u_hat = self.transform.spectral(self.grid.dim)
