@@ -241,6 +241,28 @@ def export(folder: Path) -> None:
 
 
 @hpcsim.command()
+@click.argument("names", nargs=-1, metavar="[STUDY]...")
+@click.option("--quick", is_flag=True, help="Coarser and shorter: minutes become seconds.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs/verify"),
+    help="Folder for tables and plots; default runs/verify.",
+)
+def verify(names: tuple[str, ...], quick: bool, out: Path) -> int:
+    """Run convergence and validation studies: tables (JSON) and plots."""
+    from hpcsim.parallel.ending import ending_all
+    from hpcsim.parallel.ranks import Ranks
+    from hpcsim.terminal import Terminal
+    from hpcsim.verify.study import verify as run_studies
+
+    ranks = Ranks.world()
+    terminal = Terminal(ranks)
+    with ending_all(ranks, terminal):
+        return run_studies(names, quick, out, ranks, terminal)
+
+
+@hpcsim.command()
 @click.argument("names", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def bench(names: tuple[str, ...], as_json: bool) -> int:

@@ -50,7 +50,7 @@ def new_job(
         dt = fit_step(case.time.end, case.output.every, wanted)
     if given != "auto" and dt > automatic * (1 + 1e-9):
         notes.append(
-            f'dt = {dt:g} is above {automatic:.3g}, what "auto" would take: mind the drifts'
+            f'dt = {dt:g} is above {automatic:.3g}, what "auto" would take: mind the errors'
         )
     if given != "auto" and dt < wanted * (1 - 1e-9):
         notes.append(f"dt = {dt:.12g} instead of {wanted:g}: it divides output.every and time.end")

@@ -200,7 +200,8 @@ def describe(
     source: Source,
 ) -> str:
     """One line: file, key, what was found, what is allowed, nearest name."""
-    start = f"{source.place(location)}: {'.'.join(str(part) for part in location)}"
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    start = f"{source.place(location)}: {key.removeprefix('.')}"
     kind = errors[0]["type"]
     if kind == "extra_forbidden":
         beside = keys_beside(schema, location)
@@ -218,6 +219,10 @@ def describe(
             names = re.findall(r"'([^']*)'", error["ctx"]["expected"])
             hint = hint or nearest(str(error["input"]), names)
             allowed.append(f"one of {', '.join(names)}" if len(names) > 1 else f'"{names[0]}"')
+        elif error["type"] in ("too_short", "too_long"):
+            side = "at least" if error["type"] == "too_short" else "at most"
+            count = error["ctx"]["min_length" if side == "at least" else "max_length"]
+            allowed.append(f"a list of {side} {count}")
         else:
             message = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
             allowed.append(message)

@@ -27,37 +27,51 @@ class Weights:
     diagonal: float
 
 
+class Layout:
+    """Which rates and stages of a pair are kept, and where; `arrays`: how many that makes."""
+
+    def __init__(self, pair: AdditivePair, estimates_error: bool) -> None:
+        pair = pair.closed()
+        self.pair = pair
+        #: Explicit schemes: the viscous term is part of the rate.
+        self.merged = bool(np.array_equal(pair.a_implicit, pair.a_explicit))
+        self.a_implicit = np.zeros_like(pair.a_implicit) if self.merged else pair.a_implicit
+        #: What error weights take of the rates and of the stages.
+        self.errors = np.zeros((2, pair.stages))
+        if estimates_error and pair.embedded is not None:
+            self.errors = np.array([pair.b_explicit, pair.b_implicit]) - pair.embedded
+            self.errors[1] *= not self.merged
+        above = np.vstack([pair.a_explicit, self.errors[0]])
+        below = np.vstack([np.tril(self.a_implicit, -1), self.errors[1]])
+        inner = np.arange(pair.stages)  # stage 0 is û, the last one becomes it
+        inside = (inner > 0) & (inner < pair.stages - 1)
+        self.rate_slot = slots(np.any(above, axis=0))
+        self.stage_slot = slots(np.any(below, axis=0) & inside)
+        # perhaps one more, for a stage that is used at once and not again, and for the error
+        self.spare = int(estimates_error or len(self.stage_slot) < pair.stages - 2)
+        self.arrays = len(self.rate_slot) + len(self.stage_slot) + self.spare + estimates_error
+
+
 class AdditiveStepper:
     """Steps of a flow; keeps the stages that later stages need, and the energy spent in a step."""
 
     def __init__(
         self, flow: NavierStokes, pair: AdditivePair, estimates_error: bool = False
     ) -> None:
-        pair = pair.closed()
-        self.flow, self.stages = flow, pair.stages
+        layout = Layout(pair, estimates_error)
+        pair = layout.pair
+        self.flow, self.stages, self.merged = flow, pair.stages, layout.merged
         self.c, self.b_explicit, self.b_implicit = pair.c, pair.b_explicit, pair.b_implicit
-        a_explicit, a_implicit = pair.a_explicit, pair.a_implicit
-        self.merged = bool(np.array_equal(a_implicit, a_explicit))
-        errors = np.zeros((2, pair.stages))
-        if estimates_error and pair.embedded is not None:
-            errors = np.array([self.b_explicit, self.b_implicit]) - pair.embedded
-        if self.merged:
-            a_implicit, errors[1] = np.zeros_like(a_implicit), 0.0
-        below = np.vstack([np.tril(a_implicit, -1), errors[1]])
-        above = np.vstack([a_explicit, errors[0]])
-        self._rate_slot = slots(np.any(above, axis=0))
-        inner = np.arange(pair.stages)  # stage 0 is û, the last one becomes it
-        self._stage_slot = slots(np.any(below, axis=0) & (inner > 0) & (inner < pair.stages - 1))
+        self._rate_slot, self._stage_slot = layout.rate_slot, layout.stage_slot
+        a, errors = layout.a_implicit, layout.errors
         self._weights = [
-            self._arranged(a_explicit[j], np.append(a_implicit[j, :j], 0.0), a_implicit[j, j])
+            self._arranged(pair.a_explicit[j], np.append(a[j, :j], 0.0), a[j, j])
             for j in range(pair.stages)
         ]
         self._error_weights = self._arranged(errors[0], errors[1], 0.0) if estimates_error else None
         shape = flow.transform.spectral(flow.dim).shape
         self._rates = np.zeros((len(self._rate_slot), *shape), np.complex128)
-        # perhaps one more, for a stage that is used at once and not again, and for the error
-        spare = estimates_error or len(self._stage_slot) < pair.stages - 2
-        self._stages = np.zeros((len(self._stage_slot) + spare, *shape), np.complex128)
+        self._stages = np.zeros((len(self._stage_slot) + layout.spare, *shape), np.complex128)
         self._old = np.zeros(shape, np.complex128) if estimates_error else None
         #: Dissipated energy and work of the force in the latest step [J], this rank's parts.
         self.dissipated, self.worked = 0.0, 0.0

@@ -12,8 +12,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from hpcsim import formula as module
-from hpcsim.formula import FUNCTIONS, LARGEST, OPERATIONS, Formula, FormulaError
+from hpcsim.formula import Formula, FormulaError
+from hpcsim.formula.language import LARGEST, LONGEST
+from hpcsim.formula.operations import FUNCTIONS, OPERATIONS
+from hpcsim.formula.program import run
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -158,7 +160,7 @@ def test_random_trees_read_back_from_their_own_text():
         formula = Formula.parse(written(rng, tree), XYZ)
         assert Formula.parse(str(formula), XYZ) == formula
         slope = formula.derivative("x")
-        if len(str(slope)) <= module.LONGEST:
+        if len(str(slope)) <= LONGEST:
             assert Formula.parse(str(slope), XYZ) == slope
 
 
@@ -780,7 +782,7 @@ def test_one_kernel_serves_all_formulas_and_arguments():
     Formula.parse("x", ["x"])(1.0)
     Formula.parse("x+y^z", XYZ)(np.zeros((3, 4)).T, np.zeros(3, np.float32), 1)
     Formula.parse("2", [])()
-    assert len(module.run.signatures) == 1
+    assert len(run.signatures) == 1
 
 
 # ---- objects ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hpcsim as package
-from hpcsim import api, models
+from hpcsim import api, cli, models
 from hpcsim.errors import InputError
 from hpcsim.parallel.launcher import mpirun_environment
 from tests.launch import command, hpcsim, messages
@@ -39,7 +39,7 @@ def test_help_needs_no_heavy_import():
     assert "run" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "cases", "show", "info", "plot", "bench", "doctor"])
+@pytest.mark.parametrize("name", sorted(cli.hpcsim.commands))
 def test_every_command_has_help(name):
     done = hpcsim(name, "--help")
     assert done.returncode == 0

@@ -37,7 +37,9 @@ class FluidTime(Time):
         "implicit", "how the viscous term is treated; explicit takes the explicit half of a pair"
     )
     control: Literal["fixed", "courant", "error"] = key(
-        "fixed", "steps: all of dt; or as many parts of dt as Courant number or error ask for"
+        "fixed",
+        "steps: all of dt; or as many parts of it as courant (and the limit of an explicit viscous "
+        "term) or tolerance ask for",
     )
     courant: float = key(0.5, 'Courant number of dt = "auto" and of control = "courant"', gt=0)
     tolerance: float = key(

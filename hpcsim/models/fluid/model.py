@@ -14,7 +14,7 @@ from hpcsim.fluid.grid import Grid
 from hpcsim.fluid.manufactured import RandomFlow
 from hpcsim.fluid.navier_stokes import NavierStokes, transform_components
 from hpcsim.fluid.operators import OPERATORS
-from hpcsim.fluid.stepper import AdditiveStepper
+from hpcsim.fluid.stepper import AdditiveStepper, Layout
 from hpcsim.models.fluid import case as cases
 from hpcsim.models.fluid import pictures
 from hpcsim.models.fluid.case import AXES, FluidCase
@@ -67,8 +67,7 @@ class Fluid:
     @classmethod
     def time_limits(cls, case: FluidCase) -> dict[str, float]:
         """Courant number at the starting speed, and the viscous limit of explicit schemes."""
-        grid, fluid = Grid(tuple(case.fluid.n), tuple(case.fluid.box)), case.fluid
-        operators = OPERATORS[fluid.operators]
+        grid = Grid(tuple(case.fluid.n), tuple(case.fluid.box))
         limits = {}
         rate = sum(
             speed / h for speed, h in zip(starting_speeds(case, grid), grid.spacing, strict=True)
@@ -77,12 +76,9 @@ class Fluid:
             limits[f"Courant number {case.time.courant:g} at the starting velocity"] = (
                 case.time.courant / rate
             )
-        pair = case.pair
-        if np.array_equal(pair.a_implicit, pair.a_explicit) and fluid.viscosity > 0:
-            stiffness = sum(operators.largest_laplacian(h) for h in grid.spacing)
-            limits["stability of the explicit viscous term"] = (
-                real_limit(pair) * fluid.density / (fluid.viscosity * stiffness)
-            )
+        viscous = viscous_limit(case)
+        if math.isfinite(viscous):
+            limits["stability of the explicit viscous term"] = viscous
         return limits
 
     @classmethod
@@ -91,19 +87,18 @@ class Fluid:
         fluid, dim = case.fluid, case.dim
         operators = OPERATORS[fluid.operators]
         points = math.prod(fluid.n) * -(-fluid.n[0] // ranks) / fluid.n[0]
-        pair = case.pair.closed()
         most = transform_components(dim, operators)[-1]
         kept = (2 / 3) ** dim if operators.truncated else 1.0
-        stored = 2 + np.count_nonzero(np.any(pair.a_explicit, axis=0)) + 1
-        if not np.array_equal(pair.a_explicit, pair.a_implicit):
-            stored += np.count_nonzero(np.any(np.tril(pair.a_implicit, -1), axis=0)[1:])
-        spectral = dim * stored + (most if operators.truncated else 0)
-        forced = bool(case.force.body or case.force.couple)
-        physical = (most if operators.truncated else 2 * dim) + dim * forced
-        if case.start.velocity == "manufactured":
-            physical += 4 * dim + 1
+        spectral = dim * (1 + Layout(case.pair, case.time.control == "error").arrays)
+        physical = most if operators.truncated else 2 * dim
+        if operators.truncated:
+            spectral += most
+        forced = case.start.velocity == "manufactured" or case.force.body or case.force.couple
+        if forced:
+            physical += dim + 1 + len(case.force.couple)
+            spectral += len(case.force.couple) + 2 * dim
         physical += 2 * sum(1 if name == "p" else dim for name in case.output.fields)
-        buffers = 1 + 2 * most * kept
+        buffers = most * (kept / (2 / 3) if operators.truncated else 1.0) * (1 + (ranks > 1))
         return int(8 * points * (spectral * kept + physical + buffers))
 
     # ---- set-up ----
@@ -228,11 +223,12 @@ class Fluid:
         self._book()
 
     def _by_courant(self, t: float, dt: float) -> None:
-        done, parts = 0.0, 1
+        done, parts, viscous = 0.0, 1, viscous_limit(self.case)
         while parts:
             self.courant_rate = self._courant_rate()
             left = dt - done
-            parts = max(1, math.ceil(left * self.courant_rate / self.case.time.courant - 1e-9))
+            most = max(self.courant_rate / self.case.time.courant, 1 / viscous)
+            parts = max(1, math.ceil(left * most - 1e-9))
             if not math.isfinite(left / parts) or parts > 1 / SMALLEST_PART:
                 self.clock[:] = np.nan
                 return
@@ -298,8 +294,8 @@ class Fluid:
             if number > time.courant:
                 line += f"; time.dt = {time.courant / self.courant_rate:.2g} would make it "
                 line += f'{time.courant:g}, time.control = "courant" keeps it there'
-        viscous = self.time_limits(self.case).get("stability of the explicit viscous term")
-        if viscous and dt > viscous:
+        viscous = viscous_limit(self.case)
+        if time.control == "fixed" and dt > viscous:
             line += f"; the explicit viscous term needs time.dt <= {viscous:.3g}"
         return line
 
@@ -423,6 +419,16 @@ class Fluid:
             if name in series:
                 found[name] = float(series[name][-1])
         return found
+
+
+def viscous_limit(case: FluidCase) -> float:
+    """Largest dt [s] at which an explicit viscous term is stable; infinite if it is implicit."""
+    pair, fluid = case.pair, case.fluid
+    if not np.array_equal(pair.a_implicit, pair.a_explicit) or not fluid.viscosity:
+        return math.inf
+    operators, grid = OPERATORS[fluid.operators], Grid(tuple(fluid.n), tuple(fluid.box))
+    stiffness = sum(operators.largest_laplacian(h) for h in grid.spacing)
+    return real_limit(pair) * fluid.density / (fluid.viscosity * stiffness)
 
 
 def manufactured(case: FluidCase, grid: Grid) -> RandomFlow:
