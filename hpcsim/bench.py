@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from hpcsim.errors import FINISHED, InputError, nearest
+from hpcsim.parallel.launcher import mpirun_environment
+
+if TYPE_CHECKING:
+    from hpcsim.parallel.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,37 @@ class Figure:
         return self.value <= self.limit if self.most else self.value >= self.limit
 
 
+def best(
+    works: Sequence[Callable[[], object]], ranks: Ranks, repeats: int = 9, in_a_row: int = 3
+) -> list[float]:
+    """Shortest wall time of each work [s], taken in turns so that all see the same machine.
+
+    Each is done several times in a row, so that it finds the caches as it leaves them.
+    """
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(repeats):
+        for work, found in zip(works, times, strict=True):
+            for _ in range(in_a_row):
+                ranks.barrier()
+                before = time.perf_counter()
+                work()
+                found.append(ranks.vote(time.perf_counter() - before)[0])
+    return [min(found) for found in times]
+
+
+def launched(file: str, ranks: int, *arguments: object) -> Any:
+    """What a measurement, started as a program on so many ranks, prints as JSON."""
+    command = ["mpirun", "-n", str(ranks), "--oversubscribe", sys.executable, file]
+    done = subprocess.run(
+        [*command, *map(str, arguments)],
+        env=mpirun_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def folder() -> Path:
     """Where the measurements are: in the clone, or beside the installed package."""
     package = Path(__file__).parent
@@ -51,7 +90,7 @@ def folder() -> Path:
 
 
 def available() -> dict[str, Path]:
-    """The measurements, by name."""
+    """The measurements, by name; a name that begins with _ is what they share."""
     return {path.stem: path for path in sorted(folder().glob("*.py")) if path.stem[0] != "_"}
 
 
@@ -61,6 +100,8 @@ def load(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))  # as if it were started as a program
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 

@@ -11,38 +11,16 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from importlib.util import find_spec
 
+from _flow import TRANSFORMS, ready_flow
 from mpi4py_fft import PFFT, fftw, newDistArray
 
-from hpcsim.bench import Figure
-from hpcsim.job import new_job
-from hpcsim.models.fluid.model import Fluid
-from hpcsim.parallel.launcher import mpirun_environment
+from hpcsim.bench import Figure, best, launched
 from hpcsim.parallel.ranks import Ranks
 from hpcsim.transform.slab import SlabTransform
 
-REPEATS, IN_A_ROW = 9, 3
 ROUNDS = 5
-#: Transforms per stage in 3D, by operators.
-TRANSFORMS = {"centred": 6, "spectral": 8}
-
-
-def best(works, ranks, repeats=REPEATS):
-    """Shortest wall time of each work [s], taken in turns so that all see the same machine.
-
-    Each is done several times in a row, so that it finds the caches as it leaves them.
-    """
-    times = [[] for _ in works]
-    for _ in range(repeats):
-        for work, found in zip(works, times, strict=True):
-            for _ in range(IN_A_ROW):
-                ranks.barrier()
-                before = time.perf_counter()
-                work()
-                found.append(ranks.vote(time.perf_counter() - before)[0])
-    return [min(found) for found in times]
 
 
 def plain_fftw(n, components=1):
@@ -91,32 +69,15 @@ def transforms(n, ranks):
     return {"slab": ours, "pfft": min(one, other), "fftw": min(fftw_alone, default=None)}
 
 
-def model(n, ranks, operators, scheme):
-    """A ready flow."""
-    changes = {
-        "fluid.n": [n] * 3,
-        "fluid.operators": operators,
-        "time.scheme": scheme,
-        "output.fields": [],
-        "time.dt": 1e-3,
-        "time.end": 1.0,
-        "output.every": 1.0,
-    }
-    flow = Fluid(new_job("taylor-green-3d", changes, ranks.size).case, ranks)
-    ranks.root_first(flow.prepare)
-    flow.begin()
-    return flow
-
-
 def steps(n, ranks):
     """Wall times [s]: a step of RK4 and of ARS(2,2,2), a stage, one transform by FFTW alone."""
     found = {}
     for operators, scheme, stages in (("spectral", "rk4", 4), ("centred", "ars222", 2)):
-        flow = model(n, ranks, operators, scheme)
+        flow = ready_flow(n, ranks, operators, scheme)
         works = [lambda flow=flow: flow.stepper.step(flow.u_hat, 0.0, 1e-3)]
         if ranks.size == 1:  # three components, as the flow has: one alone would stay in the cache
             works.append(plain_fftw(n, 3))
-        times = best(works, ranks, 7)
+        times = best(works, ranks, repeats=3)
         found[scheme], found[f"{operators} stage"] = times[0], times[0] / stages
         found[f"{operators} fft"] = times[-1] / 6
     return found
@@ -126,9 +87,9 @@ def memory(n, ranks):
     """Bytes per grid point that a flow with ARS(2,2,2) holds after a step, by operators."""
     found = {}
     for operators in TRANSFORMS:
-        model(8, ranks, operators, "ars222").advance(0, 1)  # compiled code is not the flow's
+        ready_flow(8, ranks, operators, "ars222").advance(0, 1)  # compiled code is not the flow's
         before = resident_bytes()
-        flow = model(n, ranks, operators, "ars222")
+        flow = ready_flow(n, ranks, operators, "ars222")
         flow.advance(0, 1)
         found[operators] = (resident_bytes() - before) / (n**3 / ranks.size)
         del flow
@@ -144,13 +105,9 @@ def resident_bytes():
 JOBS = {"transforms": transforms, "steps": steps, "memory": memory}
 
 
-def launched(ranks, job, n):
-    """What a job of this file prints on so many ranks."""
-    command = ["mpirun", "-n", str(ranks), "--oversubscribe", sys.executable, __file__, job, str(n)]
-    done = subprocess.run(
-        command, env=mpirun_environment(), stdout=subprocess.PIPE, text=True, check=True
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+def at(ranks, job, n):
+    """What a job of this file finds on so many ranks."""
+    return launched(__file__, ranks, job, n)
 
 
 FLUIDSIM = """
@@ -200,9 +157,7 @@ def measure():
     """All figures of this file; ratios from the same round, the best round counts."""
     figures = []
     for n in (64, 128):
-        rounds = [
-            tuple(launched(count, "transforms", n) for count in (1, 2)) for _ in range(ROUNDS)
-        ]
+        rounds = [tuple(at(count, "transforms", n) for count in (1, 2)) for _ in range(ROUNDS)]
         alone = min(one["slab"] / one["fftw"] for one, _ in rounds)
         speedup = max(one["slab"] / two["slab"] for one, two in rounds)
         pfft = max(two["pfft"] / two["slab"] for _, two in rounds)
@@ -212,9 +167,7 @@ def measure():
             Figure(f"PFFT / transform, 2 ranks, {n}^3", pfft, "x", 1.5, most=False),
         ]
     n = 128
-    rounds = [
-        (launched(1, "steps", n), launched(2, "steps", n), fluidsim_step(n)) for _ in range(ROUNDS)
-    ]
+    rounds = [(at(1, "steps", n), at(2, "steps", n), fluidsim_step(n)) for _ in range(ROUNDS)]
     for operators, count in TRANSFORMS.items():
         ratio = min(
             one[f"{operators} stage"] / (count * one[f"{operators} fft"]) for one, _, _ in rounds
@@ -231,7 +184,7 @@ def measure():
         name = f"step, 2 ranks / 1, {scheme} {operators}, {n}^3"
         figures.append(Figure(name, speedup, "x", 1.6, most=False))
     for ranks in (1, 2):
-        for operators, value in launched(ranks, "memory", n).items():
+        for operators, value in at(ranks, "memory", n).items():
             name = f"memory per point of a rank, {operators}, {ranks} rank(s)"
             figures.append(Figure(name, value, "bytes", 250))
     return figures
