@@ -1,5 +1,6 @@
 """Signals end a run with a checkpoint and exit code 75, whichever rank they reach."""
 
+import json
 import os
 import signal
 import time
@@ -87,10 +88,9 @@ def test_a_signal_before_the_loop_is_not_lost(tmp_path):
 
 
 def test_the_wall_limit_leaves_time_for_the_checkpoint(tmp_path):
-    began = time.monotonic()
     limit = ["--set", "time.end=1000", "--set", "time.wall_limit=4"]
     done = hpcsim("run", "gyroscope", *WORK, *limit, "--out", tmp_path / "run", ranks=2)
-    spent = time.monotonic() - began
     assert done.returncode == 75, done.stderr
     assert "wall-time limit of 4 s" in done.stdout
-    assert 2 < spent < 7  # the limit counts from the start of the command, imports apart
+    # its own clock, which starts with the command; half as much again for a machine that is busy
+    assert 2 < json.loads((tmp_path / "run" / "summary.json").read_text())["wall_seconds"] < 6
