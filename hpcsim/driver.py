@@ -109,7 +109,11 @@ class Simulation:
             wisdom.use(self.ranks, plans)
         self.model: Model = self.job.kind(self.job.case, self.ranks)
         self.ranks.root_first(self.model.prepare)
-        self.model.begin()
+        with np.errstate(all="ignore"):
+            notes = self.model.begin()
+        if not restart:
+            for note in notes:
+                self.terminal.say(f"note: {note}")
         if wisdom.in_use() and self.ranks.is_root:
             wisdom.save(plans)
         self._begin(restart)
@@ -239,6 +243,7 @@ class Simulation:
         self.kept_step = self.step
         self.kept = {name: share.local.copy() for name, share in self.model.state().items()}
 
+    @np.errstate(all="ignore")
     def _find_last_good(self, trouble: str, seen: int) -> str:
         """Go back to the kept state, find the step that failed, and end just before it."""
         bad = self._replay(seen, watch=True)

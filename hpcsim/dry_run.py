@@ -21,14 +21,14 @@ def describe(job: Job, path: Path, restart: bool, ranks: Ranks, terminal: Termin
     plan, case, say = job.schedule, job.case, terminal.say
     model: Model = job.kind(case, ranks)
     ranks.root_first(model.prepare)
-    model.begin()
+    notes = model.begin()
     frames = plan.steps // plan.frame_steps + 1
     frame_bytes = sum(int(np.prod(s.shape)) * s.local.itemsize for s in model.frame().values())
     seconds = seconds_per_step(model, ranks)
     say(f"{case.case.name}: model {case.case.model}, ranks {ranks.size}, would run in {path}")
     if not restart and path.exists() and any(path.iterdir()):
         say("  note: that folder is not empty: --restart, --force or another --out will be needed")
-    for note in job.notes:
+    for note in (*job.notes, *notes):
         say(f"  note: {note}")
     say(f"  steps      {plan.steps} ({case.time.scheme}), to t = {case.time.end:g} s")
     say(f"  dt         {plan.dt:g} s")

@@ -36,5 +36,6 @@ def nearest(word: str, known: list[str], cutoff: float = 0.6) -> str:
     """The known name closest to a misspelt one, as a phrase; empty when none is close."""
     import difflib
 
-    close = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
-    return f"; did you mean {close[0]}?" if close else ""
+    spelt = {name.lower(): name for name in reversed(known)}
+    close = difflib.get_close_matches(word.lower(), list(spelt), n=1, cutoff=cutoff)
+    return f"; did you mean {spelt[close[0]]}?" if close else ""

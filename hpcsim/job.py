@@ -42,10 +42,10 @@ def new_job(
     apply_changes(source, changes)
     case = check(source)
     kind: type[Model] = models.load(case.case.model)
-    case, notes = kind.settle(case)
     given = case.time.dt
+    case, notes = kind.settle(case)
     automatic = min(kind.time_limits(case).values(), default=case.output.every)
-    wanted = automatic if isinstance(given, str) else given
+    wanted = automatic if isinstance(case.time.dt, str) else case.time.dt
     with blaming(source):
         dt = fit_step(case.time.end, case.output.every, wanted)
     if given != "auto" and dt > automatic * (1 + 1e-9):
@@ -103,11 +103,18 @@ def settled_job(
         )
     with blaming(source):
         plan = schedule(case.time.end, every, dt, saves)
+    if plan.steps % plan.frame_steps:
+        last = plan.time(plan.steps - plan.steps % plan.frame_steps)
+        notes.append(
+            f"time.end = {case.time.end:g} is no multiple of output.every: the last frame, and the "
+            f"figures, are those of t = {last:g} s"
+        )
     memory, free = kind.memory(case, ranks) + BUFFER_BYTES, available_memory()
     if memory * here > free:
         raise InputError(
             f"{source.file}: needs {memory * here / 2**30:.3g} GiB on {here} rank(s) of this "
-            f"machine, which has {free / 2**30:.3g} GiB free; make it smaller or use more machines"
+            f"machine, which has {free / 2**30:.3g} GiB free; make {kind.size_key} smaller or use "
+            "more machines"
         )
     notes += kind.remarks(case, ranks)
     return Job(case, kind, plan, kind.time_limits(case), memory, tuple(notes))

@@ -107,8 +107,8 @@ def apply_changes(source: Source, changes: Mapping[str, Any] | Sequence[str]) ->
                 pairs.append((dotted.strip(), f"--set {text}", toml_value(value.strip())))
             except InputError as problem:
                 problems.append(f"--set {text}: {problem}")
-    for dotted, origin, value in pairs:
-        path = tuple(dotted.split("."))
+    for dotted, said, value in pairs:
+        path, origin = tuple(dotted.split(".")), shortened(said, 100)
         try:
             put(source.tables, path, value)
             source.said[path] = origin
@@ -207,7 +207,7 @@ def describe(
         beside = keys_beside(schema, location)
         table = ".".join(str(part) for part in location[:-1])
         where = f"allowed in [{table}]" if table else "allowed tables"
-        hint = nearest(str(location[-1]), beside)
+        hint = in_a_table(schema, location) or nearest(str(location[-1]), beside)
         return f"{start}: unknown key{hint} ({where}: {', '.join(beside)})"
     if kind == "missing":
         return f"{start}: missing {'table' if len(location) == 1 else 'key'}"
@@ -223,10 +223,22 @@ def describe(
             side = "at least" if error["type"] == "too_short" else "at most"
             count = error["ctx"]["min_length" if side == "at least" else "max_length"]
             allowed.append(f"a list of {side} {count}")
+        elif error["type"] == "string_pattern_mismatch":
+            allowed.append("letters and digits, with . _ - between")
+        elif error["type"] == "string_too_long":
+            allowed.append(f"at most {error['ctx']['max_length']} characters long")
         else:
             message = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
             allowed.append(message)
     return f"{start} = {shown_value(errors[0]['input'])}: must be {' or '.join(allowed)}{hint}"
+
+
+def in_a_table(schema: type[BaseModel], location: Sequence[str | int]) -> str:
+    """A key outside of any table: in which table there is one of that name, as a phrase."""
+    for table, field in schema.model_fields.items() if len(location) == 1 else ():
+        if location[0] in getattr(field.annotation, "model_fields", {}):
+            return f"; did you mean {table}.{location[0]}?"
+    return ""
 
 
 def is_branch(part: str | int) -> bool:
@@ -246,5 +258,9 @@ def keys_beside(schema: type[BaseModel], location: Sequence[str | int]) -> list[
 
 def shown_value(value: Any) -> str:
     """A value as a user wrote it, shortened."""
-    text = "true" if value is True else "false" if value is False else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened("true" if value is True else "false" if value is False else repr(value), 60)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of so many characters at most."""
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -71,6 +71,7 @@ class Ensemble:
     """Members in blocks over the ranks, advanced by the engine, watched by their invariants."""
 
     schema: ClassVar[type[EnsembleCase]]
+    size_key = "ensemble.members"
     dofs: ClassVar[tuple[str, ...]]
     dof_units: ClassVar[str]
     invariants: ClassVar[tuple[Invariant, ...]]
@@ -187,12 +188,13 @@ class Ensemble:
         engine.unpack(self._state, self._rows)
         engine.first_bad(self._state)
 
-    def begin(self) -> None:
+    def begin(self) -> list[str]:
         """Set the members to their start."""
         type(self).start_members(engine.pack(self.given(self.values)), self._state)
         self._observe()
         self._first[:] = self._value
         self._scale[:] = self._scale_rows()
+        return []
 
     def advance(self, step: int, count: int) -> None:
         """Advance every member of this rank by `count` steps."""

@@ -32,6 +32,8 @@ class Model(Protocol):
     """
 
     schema: ClassVar[type[Case]]
+    #: The key that says how large a case is.
+    size_key: ClassVar[str]
     quantities: Mapping[str, Quantity]
 
     def __init__(self, case: Any, ranks: Ranks) -> None: ...
@@ -65,8 +67,8 @@ class Model(Protocol):
         """Compile every hot loop, or load it from the cache; on rank 0 first, so no exchange."""
         ...
 
-    def begin(self) -> None:
-        """Set the state to its start; called on all ranks together."""
+    def begin(self) -> list[str]:
+        """Set the state to its start, on all ranks together; what to tell the user of it."""
         ...
 
     def advance(self, step: int, count: int) -> None:

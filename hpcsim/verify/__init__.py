@@ -13,7 +13,7 @@ STUDIES = {
         "hpcsim.verify.fluid:time",
     ),
     "taylor-green": (
-        "dissipation of the Taylor-Green vortex at Re 1600 against published results",
+        "dissipation of the Taylor-Green vortex at Re 1600",
         "hpcsim.verify.fluid:taylor_green",
     ),
 }

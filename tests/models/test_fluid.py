@@ -214,10 +214,53 @@ BAD = {
     "both": (["fluid.reynolds=100"], "fluid.reynolds: stands for viscosity 1/Re and density 1"),
     "viscosity": (["fluid.viscosity=-1"], "fluid.viscosity = -1"),
     "no estimate": (["time.control=error"], "ars443 has no error estimate; ark3, ark4, ark5"),
-    "parameter": (["parameters.sin=1.0", "start.velocity=['sin(x)','0']"], "start.velocity[0]"),
+    "parameter": (["parameters.sin=1.0"], "parameters.sin: has a meaning already"),
     "word": (["start.velocity=randon"], "start.velocity"),
-    "memory": (["fluid.n=[32768,32768]", "output.every_point=1"], "GiB free"),
+    "memory": (["fluid.n=[32768,32768]", "output.every_point=1"], "make fluid.n smaller"),
+    "viscosity left out": (["fluid={n = [8, 8], box = [1.0, 1.0]}"], "fluid.viscosity: missing"),
+    "not finite": (
+        ["start.velocity=['1/x', '0']"],
+        "start.velocity[0] = '1/x': is not finite at x = 0, y = 0, t = 0",
+    ),
+    "force not finite": (["force.body=['sqrt(x - 9)', '0']"], "force.body[0] = 'sqrt(x - 9)': is"),
+    "name taken": (["parameters.nu=3"], "parameters.nu: has a meaning already"),
+    "name of a constant": (["parameters.pi=3"], "parameters.pi: has a meaning already"),
+    "peak": (
+        ["start.velocity=random", "start.peak=500", "exact={}"],
+        "start.peak = 500: the grid keeps wavenumbers up to 31 only",
+    ),
+    "scheme in capitals": (["time.scheme=RK4"], "did you mean rk4?"),
+    "table left out": (["viscosity=0.1"], "viscosity: unknown key; did you mean fluid.viscosity?"),
 }
+
+
+def test_a_force_that_stops_being_finite_is_named(tmp_path):
+    done = command(
+        "run", "taylor-green-2d", *SMALL, "--set", "force.body=['log(0.5 - t)', '0']",
+        "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert "force.body[0] is not finite at x = 0, y = 0, t = 0.5" in done.stdout
+
+
+def test_what_is_left_out_of_the_start_is_said(tmp_path):
+    start = ["--set", "exact={}", "--set", "start.velocity=['sin(x) + sin(y)', '0']"]
+    done = command("run", "taylor-green-2d", *SMALL, *start, "--out", tmp_path / "run", ranks=2)
+    assert done.returncode == 0, done.stdout
+    assert "start.velocity: 50 % of its energy was left out" in done.stdout
+
+
+def test_last_frame_before_the_end_is_said(tmp_path):
+    done = command("run", "taylor-green-2d", "--set", "output.every=0.6", "--dry-run")
+    assert "the figures, are those of t = 0.6 s" in done.stdout
+
+
+def test_controlled_steps_are_counted_and_their_courant_number_recorded(tmp_path):
+    changes = {"time.control": "courant", "time.dt": 0.5, "time.scheme": "rk4", "exact": {}}
+    changes |= {"output.every": 0.5, "output.fields": []}
+    run = hpcsim.run("taylor-green-2d", changes, out=tmp_path / "run", quiet=True)
+    assert run.summary["figures"]["controlled_steps"] > 10
+    assert 0.4 < run.series["courant"][-1] <= 0.5
 
 
 @pytest.mark.parametrize("kind", BAD)

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import ConfigDict, Field
 
 from hpcsim.case.schema import Case, Output, Positive, Table, Time, key, table
 from hpcsim.formula import Formula, FormulaError
+from hpcsim.formula.operations import CONSTANTS, FUNCTIONS
 from hpcsim.time.tableaux import ADDITIVE, EXPLICIT, AdditivePair, as_pair
 
 Points = Annotated[int, Field(ge=4, le=1 << 15)]
 Texts = list[Annotated[str, Field(max_length=2000)]]
 AXES = ("x", "y", "z")
+#: Points per axis at which formulas of a case are tried before a run.
+SAMPLE = 24
+#: Names that formulas know besides the parameters of a case.
+TAKEN = {*AXES, "t", "nu", "rho", *CONSTANTS, *FUNCTIONS}
 
 
 class FluidTime(Time):
@@ -61,7 +67,9 @@ class FluidTable(Table):
     n: list[Points] = key(..., "grid points per axis", min_length=2, max_length=3)
     box: list[Positive] = key(..., "lengths of the periodic box", "m", min_length=2, max_length=3)
     density: float = key(1.0, "density", "kg/m3", gt=0)
-    viscosity: float = key(0.0, "dynamic viscosity", "Pa s", ge=0)
+    viscosity: float = key(
+        0.0, "dynamic viscosity; must be given, or reynolds; 0 = inviscid", "Pa s", ge=0
+    )
     reynolds: float = key(
         0.0,
         "given instead of density and viscosity: viscosity 1/Re, density 1; 0 = not given",
@@ -149,8 +157,17 @@ class FluidCase(Case):
 
 def problems(case: FluidCase) -> list[tuple[str, str]]:
     """What is wrong between keys: (dotted key, text that goes behind it)."""
-    found: list[tuple[str, str]] = []
     fluid, dim = case.fluid, case.dim
+    found = [
+        (f"parameters.{name}", ": has a meaning already; choose another name")
+        for name in case.parameters.__pydantic_extra__
+        if name in TAKEN
+    ]
+    if found:
+        return found  # formulas would only repeat it
+    if "viscosity" not in fluid.model_fields_set and not fluid.reynolds:
+        text = ": missing; give it (0 for an inviscid flow), or fluid.reynolds"
+        found.append(("fluid.viscosity", text))
     if len(fluid.box) != dim:
         found.append(("fluid.box", f" has {len(fluid.box)} lengths: must be {dim}, as fluid.n has"))
     if fluid.reynolds and (
@@ -159,7 +176,8 @@ def problems(case: FluidCase) -> list[tuple[str, str]]:
         found.append(
             (
                 "fluid.reynolds",
-                ": stands for viscosity 1/Re and density 1: give it or those, not both",
+                ": stands for viscosity 1/Re and density 1: drop it (fluid.reynolds = 0) or those "
+                "(fluid.viscosity = 0, fluid.density = 1)",
             )
         )
     if case.time.control == "error" and case.pair.embedded is None:
@@ -191,10 +209,34 @@ def problems(case: FluidCase) -> list[tuple[str, str]]:
             found.append((name, f" has {len(texts)} formulas: must be {wanted} for {dim} axes"))
         for index, text in enumerate(texts):
             try:
-                case.formulas([text])
-            except FormulaError as problem:
+                problem = undefined(case, text)
+            except FormulaError as error:
+                problem = str(error)
+            if problem:
                 place = f"[{index}]" if name != "exact.pressure" else ""
                 found.append((name, f"{place} = {text[:60]!r}: {problem}"))
     if velocity == "manufactured" and (case.force.body or case.force.couple):
         found.append(("force", ": a manufactured flow brings its own force"))
+    highest = min(
+        (n - 1) // (3 if fluid.operators == "spectral" else 2) * max(fluid.box) / length
+        for n, length in zip(fluid.n, fluid.box, strict=False)
+    )
+    if velocity == "random" and case.start.peak > highest:
+        text = f" = {case.start.peak:g}: the grid keeps wavenumbers up to {highest:g} only"
+        found.append(("start.peak", text))
     return found
+
+
+def undefined(case: FluidCase, text: str, t: float = 0.0) -> str:
+    """Where a formula of the case is not finite, of a sample of places; empty if nowhere."""
+    (formula,) = case.formulas([text])
+    points = [
+        np.arange(min(n, SAMPLE)) * (length / min(n, SAMPLE))
+        for n, length in zip(case.fluid.n, case.fluid.box, strict=False)
+    ]
+    grid = np.meshgrid(*points, indexing="ij")
+    bad = np.flatnonzero(~np.isfinite(formula(*grid, np.full_like(grid[0], t))))
+    if not len(bad):
+        return ""
+    where = [f"{axis} = {x.flat[bad[0]]:g}" for axis, x in zip(AXES, grid, strict=False)]
+    return f"is not finite at {', '.join(where)}, t = {t:g}"

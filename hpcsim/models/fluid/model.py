@@ -17,7 +17,7 @@ from hpcsim.fluid.operators import OPERATORS
 from hpcsim.fluid.stepper import AdditiveStepper, Layout
 from hpcsim.models.fluid import case as cases
 from hpcsim.models.fluid import pictures
-from hpcsim.models.fluid.case import AXES, FluidCase
+from hpcsim.models.fluid.case import AXES, SAMPLE, FluidCase
 from hpcsim.models.interface import Quantity
 from hpcsim.parallel.ranks import Ranks
 from hpcsim.parallel.share import Share
@@ -30,14 +30,21 @@ if TYPE_CHECKING:
 
 #: Steps are not made smaller than this part of dt by error control.
 SMALLEST_PART = 1e-6
-#: Points per axis at which the starting velocity is sampled for its largest value.
-SAMPLE = 24
+#: Energy that no flow can have, as a multiple of what it started with and forces gave it.
+TOO_MUCH = 100.0
+#: A part of the starting energy that may go unsaid when the velocity is made solenoidal.
+UNSAID = 0.01
+#: Steps under control that fit into a step of dt = "auto".
+PARTS = 8
+#: What a process holds besides its fields [bytes]: the interpreter, libraries, compiled code.
+PROCESS_BYTES = 200 << 20
 
 
 class Fluid:
     """Incompressible Navier-Stokes on slabs; the state is û, all else follows from it."""
 
     schema = FluidCase
+    size_key = "fluid.n"
     draw_pictures = staticmethod(pictures.draw_pictures)
     draw_frame = staticmethod(pictures.draw_frame)
 
@@ -50,11 +57,14 @@ class Fluid:
 
     @classmethod
     def settle(cls, case: FluidCase) -> tuple[FluidCase, list[str]]:
-        """A Reynolds number becomes a viscosity."""
-        if not case.fluid.reynolds:
-            return case, []
-        changes = {"viscosity": 1 / case.fluid.reynolds, "density": 1.0}
-        return case.model_copy(update={"fluid": case.fluid.model_copy(update=changes)}), []
+        """A Reynolds number becomes a viscosity; controlled steps get something to divide."""
+        if case.fluid.reynolds:
+            changes = {"viscosity": 1 / case.fluid.reynolds, "density": 1.0}
+            case = case.model_copy(update={"fluid": case.fluid.model_copy(update=changes)})
+        if case.time.control != "fixed" and case.time.dt == "auto":
+            dt = min(case.output.every, PARTS * min(step_limits(case).values(), default=math.inf))
+            case = case.model_copy(update={"time": case.time.model_copy(update={"dt": dt})})
+        return case, []
 
     @classmethod
     def remarks(cls, case: FluidCase, ranks: int) -> list[str]:
@@ -66,20 +76,11 @@ class Fluid:
 
     @classmethod
     def time_limits(cls, case: FluidCase) -> dict[str, float]:
-        """Courant number at the starting speed, and the viscous limit of explicit schemes."""
-        grid = Grid(tuple(case.fluid.n), tuple(case.fluid.box))
-        limits = {}
-        rate = sum(
-            speed / h for speed, h in zip(starting_speeds(case, grid), grid.spacing, strict=True)
-        )
-        if rate > 0:
-            limits[f"Courant number {case.time.courant:g} at the starting velocity"] = (
-                case.time.courant / rate
-            )
-        viscous = viscous_limit(case)
-        if math.isfinite(viscous):
-            limits["stability of the explicit viscous term"] = viscous
-        return limits
+        """Courant number at the starting speed, and the viscous limit of explicit schemes.
+
+        None where steps are divided by Courant number or error: then dt is only what is divided.
+        """
+        return step_limits(case) if case.time.control == "fixed" else {}
 
     @classmethod
     def memory(cls, case: FluidCase, ranks: int) -> int:
@@ -97,9 +98,10 @@ class Fluid:
         if forced:
             physical += dim + 1 + len(case.force.couple)
             spectral += len(case.force.couple) + 2 * dim
-        physical += 2 * sum(1 if name == "p" else dim for name in case.output.fields)
+        frame = 2 * sum(1 if name == "p" else dim for name in case.output.fields)
+        physical += max(frame, 2 * dim)  # the start, and frames, need it for a moment
         buffers = most * (kept / (2 / 3) if operators.truncated else 1.0) * (1 + (ranks > 1))
-        return int(8 * points * (spectral * kept + physical + buffers))
+        return PROCESS_BYTES + int(8 * points * (spectral * kept + physical + buffers))
 
     # ---- set-up ----
 
@@ -139,9 +141,10 @@ class Fluid:
         self._points = points
         self.stepper = AdditiveStepper(self.flow, case.pair, case.time.control == "error")
         self.u_hat = self.transform.spectral(self.grid.dim)
-        #: time, dissipated energy, work and its absolute value, energy at the start, last step
-        self.clock = np.zeros(6)
-        self.courant_rate = 0.0
+        #: time, dissipated energy, work and its absolute value, energy at the start; the step that
+        #: error control takes next, the latest step, the number of steps
+        self.clock = np.zeros(8)
+        self.courant_rate = self.kinetic = 0.0
         self._shells, self._wavenumbers = shells(self.flow)
         self.quantities = self._describe()
 
@@ -186,9 +189,9 @@ class Fluid:
             trial.advance(0, 1)
             trial.frame()
 
-    def begin(self) -> None:
-        """Set the velocity to its start; all ranks together."""
-        start = self.case.start
+    def begin(self) -> list[str]:
+        """Set the velocity to its start, on all ranks together; what was lost of it."""
+        start, wanted = self.case.start, 0.0
         u = self.transform.physical(self.grid.dim)
         if start.velocity == "random":
             self.u_hat[:] = random_velocity(
@@ -201,10 +204,19 @@ class Fluid:
             else:
                 assert self.exact is not None
                 self.exact.velocity(0.0, u)
+            (square,) = self.ranks.total(np.array([kernels.dot(u, u)]))
+            wanted = 0.5 * self.flow.density * self.grid.volume / self.transform.points * square
             self.u_hat[:] = self.flow.coefficients(u)
             self.flow.project(self.u_hat)
         self.clock[:] = 0.0
-        self.clock[4] = self._energies()[0]
+        self.clock[4] = self.kinetic = self._energies()[0]
+        lost = 1 - self.kinetic / wanted if wanted > 0 else 0.0
+        if lost < UNSAID:
+            return []
+        return [
+            f"start.velocity: {100 * lost:.3g} % of its energy was left out: it is not solenoidal, "
+            "or finer than the grid"
+        ]
 
     # ---- steps ----
 
@@ -217,10 +229,11 @@ class Fluid:
         for number in range(step, step + count):
             take(number * dt, dt)
             self.clock[0] = (number + 1) * dt
+        self.kinetic = self._energies()[0]
 
     def _whole(self, t: float, dt: float) -> None:
         self.stepper.step(self.u_hat, t, dt)
-        self._book()
+        self._book(dt)
 
     def _by_courant(self, t: float, dt: float) -> None:
         done, parts, viscous = 0.0, 1, viscous_limit(self.case)
@@ -256,11 +269,13 @@ class Fluid:
             if error > 1:
                 self.stepper.undo(self.u_hat)
                 continue
-            self._book()
+            self._book(h)
             done += h
 
-    def _book(self) -> None:
-        """Add the energy spent in the latest step to the account, the same on all ranks."""
+    def _book(self, dt: float) -> None:
+        """Add the latest step and the energy spent in it to the account, as all ranks do."""
+        self.clock[6] = dt
+        self.clock[7] += 1
         spent = self.ranks.total(np.array([self.stepper.dissipated, self.stepper.worked]))
         self.clock[1] += spent[0]
         self.clock[2] += spent[1]
@@ -268,8 +283,7 @@ class Fluid:
 
     def _watch_courant(self) -> None:
         """Remember the Courant number as long as the energy is one that the flow can have."""
-        kinetic = self._energies()[0]
-        if kinetic <= 2 * (self.clock[4] + self.clock[3]):
+        if self.kinetic <= 2 * (self.clock[4] + self.clock[3]):
             self.courant_rate = self._courant_rate()
 
     def _courant_rate(self) -> float:
@@ -283,11 +297,19 @@ class Fluid:
         return self.ranks.total(np.array(self.flow.energies(self.u_hat)))
 
     def trouble(self) -> str:
-        """Why the velocity is no longer finite."""
-        if np.isfinite(self.clock).all():
+        """Why the velocity is no longer finite, or has more energy than it can have."""
+        finite = np.isfinite(self.clock).all() and np.isfinite(self.kinetic)
+        if finite and self.kinetic <= TOO_MUCH * (self.clock[4] + self.clock[3]):
             return ""
         dt, time = float(self.case.time.dt), self.case.time
         line = "the velocity is no longer finite"
+        if finite:
+            line = "the velocity has grown beyond what it started with and forces gave it"
+        for name, texts in (("body", self.case.force.body), ("couple", self.case.force.couple)):
+            for index, text in enumerate(texts):
+                for t in (self.clock[0] - dt, self.clock[0]):
+                    if problem := cases.undefined(self.case, text, float(t)):
+                        return f"{line}: force.{name}[{index}] {problem}"
         if time.control == "fixed" and math.isfinite(self.courant_rate):
             number = self.courant_rate * dt
             line += f": its Courant number was {number:.3g} before it grew"
@@ -315,6 +337,7 @@ class Fluid:
         """Take over a saved velocity."""
         self.u_hat.view(np.float64)[:] = state["velocity"]
         self.clock[:] = state["clock"]
+        self.kinetic = self._energies()[0]
 
     def constants(self) -> dict[str, Share]:
         """Coordinates of the recorded points, and the wavenumbers of the spectrum."""
@@ -372,7 +395,7 @@ class Fluid:
             "dissipation": dissipation,
             "enstrophy": 0.5 * volume * float(self.ranks.total(np.array([enstrophy]))[0]),
             "max_divergence": self.ranks.vote(float(np.abs(d).max(initial=0.0)))[0],
-            "courant": rate * float(self.case.time.dt),
+            "courant": rate * (self.clock[6] or float(self.case.time.dt)),
             "energy_balance_error": (kinetic + clock[1] - clock[2] - clock[4]) / scale,
         }
         momentum = self._momentum()
@@ -414,11 +437,30 @@ class Fluid:
         """Largest divergence and imbalance of energy over the frames, errors at the end."""
         series = run.series
         found = {"max_divergence": float(np.max(series["max_divergence"][:]))}
+        if self.case.time.control != "fixed":
+            found["controlled_steps"] = float(self.clock[7])
         found["energy_balance_error"] = float(np.abs(series["energy_balance_error"][:]).max())
         for name in ("kinetic_energy", "velocity_error", "pressure_error"):
             if name in series:
                 found[name] = float(series[name][-1])
         return found
+
+
+def step_limits(case: FluidCase) -> dict[str, float]:
+    """Upper limits of a step [s], by name."""
+    grid = Grid(tuple(case.fluid.n), tuple(case.fluid.box))
+    limits = {}
+    rate = sum(
+        speed / h for speed, h in zip(starting_speeds(case, grid), grid.spacing, strict=True)
+    )
+    if rate > 0:
+        limits[f"Courant number {case.time.courant:g} at the starting velocity"] = (
+            case.time.courant / rate
+        )
+    viscous = viscous_limit(case)
+    if math.isfinite(viscous):
+        limits["stability of the explicit viscous term"] = viscous
+    return limits
 
 
 def viscous_limit(case: FluidCase) -> float:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hpcsim.errors import InputError
+
 if TYPE_CHECKING:
     from hpcsim.output.run import Run
 
@@ -20,6 +22,8 @@ def draw_pictures(run: Run, figure: Any) -> None:
 
 def draw_frame(run: Run, figure: Any, frame: int) -> None:
     """One frame of a movie: the slice."""
+    if not {"fluid/u", "fluid/vorticity"} & set(run):
+        raise InputError(f"{run.folder}: a movie shows vorticity: output.fields needs it, or u")
     draw_slice(run, figure, figure.subplots(), frame)
 
 
@@ -44,7 +48,11 @@ def vorticity_slice(run: Run, frame: int) -> np.ndarray | None:
 def draw_slice(run: Run, figure: Any, axes: Any, frame: int) -> None:
     """Vorticity about z, red and blue."""
     w = vorticity_slice(run, frame)
-    axes.set_title(f"vorticity, t = {run['series/t'][frame]:.4g} s", fontsize=10)
+    plane = ""
+    if "fluid/z" in run:
+        z = run["fluid/z"][:]
+        plane = f" about z, at z = {z[len(z) // 2]:.3g} m"
+    axes.set_title(f"vorticity{plane}, t = {run['series/t'][frame]:.4g} s", fontsize=10)
     if w is None:
         axes.text(0.5, 0.5, "output.fields has neither vorticity nor u", ha="center")
         axes.set_axis_off()
@@ -68,6 +76,7 @@ def draw_spectrum(run: Run, axes: Any) -> None:
         label = f"t = {t[frame]:.4g} s"
         axes.loglog(k[shown], values[shown], style, marker=".", markersize=3, label=label)
     axes.set(xlabel="wavenumber [1/m]", ylabel="energy per shell [m²/s²]")
+    axes.xaxis.set_minor_formatter("")  # they overlap where k spans about a decade
     axes.set_title("spectrum", fontsize=10)
     if axes.lines:
         axes.legend(fontsize=8)
@@ -76,12 +85,13 @@ def draw_spectrum(run: Run, axes: Any) -> None:
 def draw_energy(run: Run, axes: Any) -> None:
     """Kinetic energy and dissipation in time."""
     t = run["series/t"][:]
-    axes.plot(t, run["series/kinetic_energy"][:], color="C0")
+    marker = "o" if len(t) == 1 else ""
+    axes.plot(t, run["series/kinetic_energy"][:], color="C0", marker=marker)
     axes.set_xlabel("t [s]")
     axes.set_ylabel("kinetic energy [J]", color="C0")
     axes.set_ylim(bottom=0)
     other = axes.twinx()
-    other.plot(t, run["series/dissipation"][:], color="C3")
+    other.plot(t, run["series/dissipation"][:], "--", color="C3", marker=marker)
     other.set_ylabel("dissipation [W]", color="C3")
     other.set_ylim(bottom=0)
     axes.set_title("energy", fontsize=10)
