@@ -105,8 +105,7 @@ class Simulation:
         """Set up, loop, gather, sum up; the exit code."""
         self._announce()
         plans = self.folder.path / "fft-plans.txt"
-        if restart and self.ranks.share(plans.exists()):
-            wisdom.use(self.ranks, plans)
+        wisdom.start_from(plans if restart and self.ranks.share(plans.exists()) else None)
         self.model: Model = self.job.kind(self.job.case, self.ranks)
         self.ranks.root_first(self.model.prepare)
         with np.errstate(all="ignore"):

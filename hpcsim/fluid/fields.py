@@ -131,8 +131,9 @@ def random_velocity(
         u_hat[x, :, y, z] = 0.0
     number, k = shells(flow)
     found = spectrum(flow, u_hat, number, len(k), ranks)
-    ratio = np.arange(len(k)) / peak
-    wanted = np.where(found > 0, ratio**4 * np.exp(-2 * ratio**2), 0.0)
+    ratio = np.arange(1, len(k)) / peak
+    logarithm = np.where(found[1:] > 0, 4 * np.log(ratio) - 2 * ratio**2, -np.inf)
+    wanted = np.append(0.0, np.exp(logarithm - logarithm.max()))
     wanted *= energy / wanted.sum()
     factor = np.sqrt(np.divide(wanted, found, out=np.zeros_like(found), where=found > 0))
     u_hat *= factor[number][:, None]

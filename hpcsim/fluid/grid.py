@@ -31,12 +31,24 @@ class Transform(Protocol):
         """A new spectral array, zero."""
         ...
 
+    def halo(self, width: int) -> Halo:
+        """Planes of the neighbours around physical arrays."""
+        ...
+
     def forward(self, physical: np.ndarray, spectral: np.ndarray) -> None:
         """Plain sum over the points."""
         ...
 
     def backward(self, spectral: np.ndarray, physical: np.ndarray) -> None:
         """Plain sum over the modes."""
+        ...
+
+
+class Halo(Protocol):
+    """Planes of the neighbours; see `parallel.halo`."""
+
+    def fill(self, field: np.ndarray) -> None:
+        """Copy them from their owners."""
         ...
 
 

@@ -24,6 +24,7 @@ class RandomFlow:
     """A velocity and a pressure that are exact once their force acts; also that force."""
 
     steady = False
+    has_pressure = True
 
     def __init__(self, grid: Grid, terms: int, seed: int, density: float, viscosity: float) -> None:
         draw = np.random.Generator(np.random.Philox(seed))

@@ -9,17 +9,13 @@ force is transformed by itself, once if it is steady. Both forms satisfy Σ u·C
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from hpcsim.fluid import kernels
 from hpcsim.fluid.grid import Grid, Symbols, Transform
 from hpcsim.fluid.operators import Operators
-from hpcsim.parallel.halo import Halo
-
-if TYPE_CHECKING:
-    from hpcsim.parallel.ranks import Ranks
 
 
 class Force(Protocol):
@@ -46,12 +42,11 @@ class NavierStokes:
         grid: Grid,
         operators: Operators,
         transform: Transform,
-        ranks: Ranks,
         density: float,
         viscosity: float,
         keeps_mean: bool = True,
     ) -> None:
-        self.grid, self.operators, self.transform, self.ranks = grid, operators, transform, ranks
+        self.grid, self.operators, self.transform = grid, operators, transform
         self.density = density
         self.nu = viscosity / density
         self.force: Force | None = None
@@ -70,7 +65,7 @@ class NavierStokes:
             self._coefficients = 0.5 * np.outer(self.inverse_spacing, weights)
             self._space = transform.physical(dim, halo)
             self._rate = transform.physical(dim)
-            self._halo = Halo(grid.n[0], halo, ranks)
+            self._halo = transform.halo(halo)
             self._convect = kernels.skew_convection(dim, halo)
 
     def drive(self, force: Force) -> None:
@@ -104,6 +99,8 @@ class NavierStokes:
             self._stencil_rate(g_hat)
         if self.keeps_mean and self.symbols.mean:
             x, y, z = self.symbols.mean
+            given = float(g_hat[x, :, y, z].real @ u_hat[x, :, y, z].real)
+            self.power -= self.density * self.grid.volume * given  # the mean flow does not get it
             g_hat[x, :, y, z] = 0.0
 
     def _evaluate_force(self, force: Force, t: float, u: np.ndarray) -> None:

@@ -73,8 +73,9 @@ class AdditiveStepper:
         self._rates = np.zeros((len(self._rate_slot), *shape), np.complex128)
         self._stages = np.zeros((len(self._stage_slot) + layout.spare, *shape), np.complex128)
         self._old = np.zeros(shape, np.complex128) if estimates_error else None
-        #: Dissipated energy and work of the force in the latest step [J], this rank's parts.
-        self.dissipated, self.worked = 0.0, 0.0
+        #: Dissipated energy and work of the force in the latest step, and the kinetic energy of one
+        #: of its stages [J]: this rank's parts.
+        self.dissipated = self.worked = self.kinetic = 0.0
 
     def _arranged(self, explicit: np.ndarray, implicit: np.ndarray, diagonal: float) -> Weights:
         """A row of both tableaux in the order of the slots."""
@@ -98,7 +99,8 @@ class AdditiveStepper:
             if j:
                 self._combine(self._weights[j], h, 1.0, u_hat, stage)
             if self.b_implicit[j]:
-                self.dissipated += h * self.b_implicit[j] * self.flow.energies(stage)[1]
+                self.kinetic, dissipation = self.flow.energies(stage)
+                self.dissipated += h * self.b_implicit[j] * dissipation
             if j in self._rate_slot:
                 self._evaluate(j, stage, t + self.c[j] * h)
                 self.worked += h * self.b_explicit[j] * self.flow.power

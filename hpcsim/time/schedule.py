@@ -45,7 +45,7 @@ def fit_step(end: float, every: float, wanted: float) -> float:
     """The largest dt ≤ wanted that divides both the end time and the time between frames."""
     if every > end:
         raise Misfit("output.every", f" = {every:g}: must not exceed time.end = {end:g}")
-    ratio = end / every
+    ratio, wanted = end / every, min(wanted, every)
     if abs(ratio - round(ratio)) < 1e-12 * ratio:  # a multiple, but for rounding
         common = exact(every)
     else:

@@ -1,6 +1,6 @@
 """mpi4py-fft's own distributed transform behind the interface of `SlabTransform`.
 
-Slow and simple: what the fast one is compared with, in tests and in `hpcsim bench fluid`.
+Slow and simple: what the fast one is compared with in tests.
 """
 
 from __future__ import annotations

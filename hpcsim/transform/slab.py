@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hpcsim.compiled import kernel
+from hpcsim.parallel.halo import Halo
 from hpcsim.parallel.ranks import block
 from hpcsim.transform import wisdom
 from hpcsim.transform.fftw import BACKWARD, FORWARD, Effort, Plan, execute
@@ -131,6 +132,10 @@ class SlabTransform:
     def spectral(self, components: int) -> np.ndarray:
         """A new spectral array, zero."""
         return aligned(self.spectral_shape(components), np.complex128)
+
+    def halo(self, width: int) -> Halo:
+        """Planes of the neighbours around physical arrays."""
+        return Halo(self.shape[0], width, self.ranks)
 
     # ---- plans ----
 

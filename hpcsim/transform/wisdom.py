@@ -8,6 +8,7 @@ what its run has used.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import platform
@@ -21,7 +22,8 @@ from hpcsim.transform import fftw
 if TYPE_CHECKING:
     from hpcsim.parallel.ranks import Ranks
 
-#: Whether this process has taken over the wisdom it is to use.
+#: The file that plans go by (none: the machine's), and whether it has been read.
+_file: Path | None = None
 _ready = False
 
 
@@ -43,11 +45,14 @@ def planning(
 
     Of the ranks with the same key the lowest measures; the others plan by what it found.
     """
-    if effort == fftw.Effort.ESTIMATE:
+    if effort == fftw.Effort.ESTIMATE:  # wisdom would give it measured plans
+        known = fftw.export_wisdom()
+        fftw.forget_wisdom()
         make_plans()
+        fftw.import_wisdom(known)
         return
     if not _ready:
-        use(ranks, machine_file())
+        use(ranks, _file or machine_file())
     known = fftw.export_wisdom()
     keys = ranks.comm.allgather(key) if ranks.size > 1 else [key]
     measures = keys.index(key) == ranks.rank
@@ -59,8 +64,14 @@ def planning(
             fftw.import_wisdom(text)
         if not measures:
             make_plans()
-    if ranks.is_root and fftw.export_wisdom() != known:
-        save(machine_file())
+    if ranks.is_root and _file is None and fftw.export_wisdom() != known:
+        add_to(machine_file())
+
+
+def start_from(path: Path | None) -> None:
+    """A run begins: its plans go by this file, or by what the machine knows."""
+    global _file, _ready
+    _file, _ready = path, False
 
 
 def use(ranks: Ranks, path: Path) -> None:
@@ -77,10 +88,20 @@ def use(ranks: Ranks, path: Path) -> None:
     _ready = True
 
 
-def save(path: Path) -> None:
-    """Keep what this process knows; a cache that cannot be written is no reason to stop."""
-    with contextlib.suppress(OSError):
+def add_to(path: Path) -> None:
+    """Add what this process knows to a file that others write too: one after the other."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path.with_suffix(".lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if path.exists():
+                fftw.import_wisdom(path.read_text(encoding="ascii"))
+            save(path)
+
+
+def save(path: Path) -> None:
+    """Keep what this process knows; a file that cannot be written is no reason to stop."""
+    with contextlib.suppress(OSError):
         with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
             file.write(fftw.export_wisdom())
         os.replace(file.name, path)

@@ -6,6 +6,7 @@ import importlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,6 @@ class Context:
     ranks: Ranks
     quick: bool
     folder: Path
-    say: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,14 @@ def verify(
     failed = []
     for name in names or STUDIES:
         terminal.say(f"{name}: {STUDIES[name][0]}")
-        result = load(name)(Context(ranks, quick, folder, terminal.say))
+        result = load(name)(Context(ranks, quick, folder))
         for line in table(result.rows):
             terminal.say(f"  {line}")
         for check in result.checks:
             state = "holds" if check.holds else "FAILS"
             bounds = f"[{check.least:.6g}, {check.most:.6g}]"
             terminal.say(f"  {check.name:<50} {check.value:>11.5g} in {bounds}: {state}")
-        if ranks.is_root:
-            keep(name, result, quick, folder)
+        ranks.on_root(partial(keep, name, result, quick, folder))
         terminal.say(f"  {folder / name}.json, {folder / name}.png")
         failed += [name for check in result.checks if not check.holds][:1]
     if failed:

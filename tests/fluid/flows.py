@@ -17,7 +17,7 @@ def make_flow(n, operators, nu=0.0, box=None, ranks=None, density=1.0, kept=True
     entry = OPERATORS[operators]
     components = transform_components(grid.dim, entry)
     transform = SlabTransform(n, ranks, components, entry.truncated, Effort.ESTIMATE)
-    return NavierStokes(grid, entry, transform, ranks, density, nu * density, kept)
+    return NavierStokes(grid, entry, transform, density, nu * density, kept)
 
 
 def pair_of(name):

@@ -146,6 +146,25 @@ def test_account_of_energy_closes_with_force_and_viscosity(operators, dim):
 
 
 @pytest.mark.parametrize("operators", OPERATORS)
+def test_a_kept_mean_flow_gets_no_work(operators):
+    """u = 1 + sin y with f = (0.5, 0) and the mean kept: no work, only viscosity takes energy."""
+    flow = make_flow((8, 12), operators, nu=0.1, density=2.0)
+    names = ("x", "y", "t")
+    formulas = [Formula.parse(text, names) for text in ("0.5", "0")]
+    flow.drive(FormulaForce(formulas, [], flow.grid.coordinates(0, 8), flow))
+    x, y = flow.grid.coordinates(0, 8)
+    u = flow.transform.physical(2)
+    u[0] = 1 + np.sin(y)
+    u_hat = flow.coefficients(u)
+    before, account = flow.energies(u_hat)[0], 0.0
+    stepper = AdditiveStepper(flow, ADDITIVE["ark4"])
+    for step in range(20):
+        stepper.step(u_hat, step / 20, 1 / 20)
+        account += stepper.dissipated - stepper.worked
+    assert flow.energies(u_hat)[0] + account == pytest.approx(before, rel=1e-9)
+
+
+@pytest.mark.parametrize("operators", OPERATORS)
 def test_pressure_of_taylor_green(operators):
     """p = (cos 2x + cos 2y)/4 up to the factor that the stencils of the skew form give it."""
     n = 32
@@ -227,6 +246,8 @@ def test_random_velocity_has_its_spectrum_and_is_solenoidal():
     d = flow.transform.physical(1)
     flow.divergence(u_hat, d)
     assert np.abs(d).max() < 1e-12
+    steep = random_velocity(flow, 0.7, 0.01, 5, Ranks.alone())  # all in the lowest shell
+    assert spectrum(flow, steep, number, len(k), Ranks.alone())[1] == pytest.approx(0.7, rel=1e-12)
     other = random_velocity(flow, 0.7, 3.0, 6, Ranks.alone())
     assert np.abs(other - u_hat).max() > 1e-2
 
@@ -291,7 +312,10 @@ def test_courant_number_counts_all_axes_and_not_a_number_is_infinite():
 @pytest.mark.parametrize("force", ["none", "manufactured", "formulas"])
 @pytest.mark.parametrize("scheme", ["ars222", "rk4", "ark4"])
 def test_steps_allocate_nothing_that_grows_with_the_grid(operators, force, scheme):
-    """What is in use at any moment of a step exceeds what was before by less than a plane."""
+    """What is in use at any moment of a step exceeds what was before by less than a plane.
+
+    (Arrays that compiled loops make for themselves are not seen; there are only small ones.)
+    """
     n = (40, 40, 40)
     flow = make_flow(n, operators, nu=0.1)
     points = flow.grid.coordinates(0, n[0])

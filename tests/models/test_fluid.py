@@ -234,6 +234,127 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("scheme", ["euler", "ark3"])
+def test_a_flow_starts_from_rest(scheme, tmp_path):
+    """No work is done before the first step, which is no reason to call energy too much."""
+    changes = {"start.velocity": "rest", "exact": {}, "force.body": ["sin(y)", "0"]}
+    changes |= {"fluid.n": [16, 16], "time.scheme": scheme, "time.dt": 0.1}
+    run = hpcsim.run("taylor-green-2d", changes, out=tmp_path / "run", quiet=True)
+    assert run.summary["status"] == "finished"
+    h = 2 * np.pi / 16
+    rate = 0.05 * 2 * (1 - np.cos(h)) / h**2
+    u = (1 - np.exp(-rate)) / rate  # u' = 1 − rate u
+    assert np.abs(run["fluid/u"][-1]).max() == pytest.approx(u, rel=0.01)
+
+
+def test_courant_control_from_rest_sees_the_force(tmp_path):
+    """A strong force on a fluid at rest: the first parts are short although u is still 0."""
+    changes = {
+        "fluid.n": [32, 32],
+        "start.velocity": "rest",
+        "exact": {},
+        "force.body": ["100*sin(y)", "100*sin(x)"],
+        "time.scheme": "ars443",
+        "time.end": 0.5,
+        "output.every": 0.5,
+    }
+    controlled = {"time.control": "courant", "time.dt": 0.5, "time.courant": 0.25}
+    found = hpcsim.run("taylor-green-2d", changes | controlled, out=tmp_path / "a", quiet=True)
+    fine = hpcsim.run(
+        "taylor-green-2d", changes | {"time.dt": 5e-4}, out=tmp_path / "b", quiet=True
+    )
+    error = np.abs(found["fluid/u"][-1] - fine["fluid/u"][-1]).max()
+    assert error < 1e-3 * np.abs(fine["fluid/u"][-1]).max()
+
+
+@pytest.mark.parametrize(("control", "scheme"), [("courant", "rk4"), ("error", "ark3")])
+def test_restart_of_controlled_steps_gives_the_same_bits(control, scheme, tmp_path):
+    run = [
+        "run", "taylor-green-2d", *SMALL, *STIRRED, "--set", f"time.control={control}",
+        "--set", f"time.scheme={scheme}", "--set", "time.dt=0.25", "--set", "time.courant=0.1",
+        "--set", "time.tolerance=1e-7",
+    ]  # fmt: skip
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert command(*run, "--out", whole).returncode == 0
+    assert command(*run, "--set", "time.end=0.5", "--out", cut).returncode == 0
+    again = command("run", "taylor-green-2d", "--restart", "--out", cut, "--set", "time.end=1.0")
+    assert again.returncode == 0, again.stderr
+    assert contents(cut / "output.h5") == contents(whole / "output.h5")
+    figures = hpcsim.open_run(whole).summary["figures"]
+    assert figures["controlled_steps"] > 12
+
+
+def test_a_slow_flow_runs_with_a_step_as_long_as_its_frames(tmp_path):
+    start = ["--set", "start.velocity=['1e-4*sin(y)', '0']", "--set", "exact={}"]
+    done = command("run", "taylor-green-2d", *start, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert "finished: 10 steps" in done.stdout
+
+
+def test_a_narrow_jet_that_dt_does_not_see_is_said(tmp_path):
+    jet = "100*exp(-((y - 0.75)/0.15)^2)"
+    done = command(
+        "run", "taylor-green-2d", "--set", f"start.velocity=['{jet}', '0']", "--set", "exact={}",
+        "--set", "time.dt=0.1", "--set", "time.end=0.1", "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert "note: the Courant number is 10" in done.stdout
+
+
+def test_scalars_of_a_known_flow(tmp_path):
+    """u = (2 + sin y, 0), ρ = 3: momentum, enstrophy, dissipation, spectrum, by their integrals."""
+    n, volume = 32, 4 * np.pi**2
+    changes = {
+        "fluid.n": [n, n],
+        "fluid.density": 3.0,
+        "fluid.viscosity": 0.3,
+        "fluid.operators": "spectral",
+        "start.velocity": ["2 + sin(y)", "0"],
+        "exact": {},
+        "time.end": 0.1,
+    }
+    run = hpcsim.run("taylor-green-2d", changes, out=tmp_path / "run", quiet=True)
+    series = {name: array[0] for name, array in run.series.items()}
+    assert series["momentum_x"] == pytest.approx(3 * volume * 2, rel=1e-12)
+    assert series["momentum"] == pytest.approx(3 * volume * 2, rel=1e-12)
+    assert series["kinetic_energy"] == pytest.approx(1.5 * volume * (4 + 0.5), rel=1e-12)
+    assert series["enstrophy"] == pytest.approx(0.5 * volume * 0.5, rel=1e-12)
+    assert series["dissipation"] == pytest.approx(0.3 * volume * 0.5, rel=1e-12)
+    dt = run.case["time"]["dt"]
+    assert series["courant"] == pytest.approx(3 * dt * n / (2 * np.pi), rel=1e-12)
+    np.testing.assert_allclose(run["fluid/k"][:3], [0, 1, 2], rtol=1e-12)
+    np.testing.assert_allclose(run["fluid/spectrum"][0, :3], [2, 0.25, 0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "n"), [("taylor-green-2d", [12, 10]), ("taylor-green-3d", [8] * 3)]
+)
+def test_pictures_of_a_flow(name, n, tmp_path):
+    changes = {"fluid.n": n, "time.end": 0.2, "output.every": 0.1, "output.fields": ["u"]}
+    changes |= {"time.dt": 0.05, "output.every_point": 3}
+    hpcsim.run(name, changes, out=tmp_path / "run", quiet=True)
+    assert command("plot", tmp_path / "run").returncode == 0
+    assert (tmp_path / "run" / "plot.png").stat().st_size > 20_000
+    assert command("movie", tmp_path / "run", "--out", tmp_path / "m.gif").returncode == 0
+    assert (tmp_path / "m.gif").stat().st_size > 5_000
+
+
+def test_two_starts_on_a_machine_that_learns_give_the_same_bits(tmp_path, monkeypatch):
+    """A grid whose measured plans differ from start to start, and a machine that knows none yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    changes = ["--set", "fluid.n=[96,80]", "--set", "time.end=0.05", "--set", "output.every=0.05"]
+    found = []
+    for name in ("a", "b"):
+        done = command("run", "taylor-green-2d", *STIRRED, *changes, "--out", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        found.append(contents(tmp_path / name / "output.h5"))
+    assert found[0] == found[1]
+    (known,) = (tmp_path / "cache" / "hpcsim" / "wisdom").glob("*.txt")
+    before = set(known.read_text().splitlines())
+    restart = ["run", "taylor-green-2d", "--restart", "--set", "time.end=0.1"]
+    assert command(*restart, "--out", tmp_path / "a", ranks=2).returncode == 0
+    assert set(known.read_text().splitlines()) >= before
+
+
 def test_a_force_that_stops_being_finite_is_named(tmp_path):
     done = command(
         "run", "taylor-green-2d", *SMALL, "--set", "force.body=['log(0.5 - t)', '0']",

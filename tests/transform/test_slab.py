@@ -10,8 +10,10 @@ from hpcsim.transform.slab import SlabTransform, kept_modes
 
 #: Even, odd and prime sizes, sizes that no rank count divides, fewer planes than ranks.
 GRIDS = [(8, 6, 10), (7, 5, 9), (13, 4, 4), (2, 3, 4), (16, 12), (9, 7), (11, 13), (3, 2)]
-#: Rounding of sums of up to 480 numbers of size 1, with room.
-ROUNDING = 1e-12
+#: More columns of modes than are transformed at once; planes in chunks with a rest.
+GRIDS += [(5, 40, 60), (20, 6000)]
+#: Rounding of sums of up to 120 000 numbers of size 1 (their own size is 350), with room.
+ROUNDING = 1e-11
 
 
 def field(shape, components, seed=1):

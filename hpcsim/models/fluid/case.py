@@ -188,14 +188,6 @@ def problems(case: FluidCase) -> list[tuple[str, str]]:
                 f' = "error": {case.time.scheme} has no error estimate; {able} have one',
             )
         )
-    for index, n in enumerate(fluid.n):
-        if case.output.every_point > n:
-            found.append(
-                (
-                    "output.every_point",
-                    f" = {case.output.every_point}: fluid.n[{index}] is only {n}",
-                )
-            )
     velocity = case.start.velocity
     lists: list[tuple[str, Any, int]] = [
         ("start.velocity", velocity if isinstance(velocity, list) else [], dim),
@@ -215,6 +207,12 @@ def problems(case: FluidCase) -> list[tuple[str, str]]:
             if problem:
                 place = f"[{index}]" if name != "exact.pressure" else ""
                 found.append((name, f"{place} = {text[:60]!r}: {problem}"))
+    if case.exact.pressure and not case.exact.velocity:
+        found.append(("exact.pressure", ": needs exact.velocity too"))
+    for index, n in enumerate(fluid.n):
+        if -(-n // case.output.every_point) < 2:
+            text = f" = {case.output.every_point}: leaves one point of fluid.n[{index}] = {n}"
+            found.append(("output.every_point", text))
     if velocity == "manufactured" and (case.force.body or case.force.couple):
         found.append(("force", ": a manufactured flow brings its own force"))
     highest = min(

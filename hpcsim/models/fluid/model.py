@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hpcsim.fluid import kernels
+from hpcsim.fluid.clock import Clock
 from hpcsim.fluid.fields import FormulaFlow, FormulaForce, random_velocity, shells, spectrum
 from hpcsim.fluid.grid import Grid
 from hpcsim.fluid.manufactured import RandomFlow
+from hpcsim.fluid.march import Control, March
 from hpcsim.fluid.navier_stokes import NavierStokes, transform_components
 from hpcsim.fluid.operators import OPERATORS
 from hpcsim.fluid.stepper import AdditiveStepper, Layout
@@ -28,8 +30,6 @@ from hpcsim.transform.slab import SlabTransform
 if TYPE_CHECKING:
     from hpcsim.output.run import Run
 
-#: Steps are not made smaller than this part of dt by error control.
-SMALLEST_PART = 1e-6
 #: Energy that no flow can have, as a multiple of what it started with and forces gave it.
 TOO_MUCH = 100.0
 #: A part of the starting energy that may go unsaid when the velocity is made solenoidal.
@@ -98,8 +98,10 @@ class Fluid:
         if forced:
             physical += dim + 1 + len(case.force.couple)
             spectral += len(case.force.couple) + 2 * dim
-        frame = 2 * sum(1 if name == "p" else dim for name in case.output.fields)
-        physical += max(frame, 2 * dim)  # the start, and frames, need it for a moment
+        frame = sum(1 if name == "p" else dim for name in case.output.fields)
+        # for a moment: the start, or a frame while its last field is made
+        physical += max(2 * dim, frame + 2 * dim + 2)
+        spectral += dim  # the state to go back to
         buffers = most * (kept / (2 / 3) if operators.truncated else 1.0) * (1 + (ranks > 1))
         return PROCESS_BYTES + int(8 * points * (spectral * kept + physical + buffers))
 
@@ -123,7 +125,6 @@ class Fluid:
             self.grid,
             operators,
             self.transform,
-            ranks,
             fluid.density,
             fluid.viscosity,
             fluid.mean_flow == "kept",
@@ -141,10 +142,17 @@ class Fluid:
         self._points = points
         self.stepper = AdditiveStepper(self.flow, case.pair, case.time.control == "error")
         self.u_hat = self.transform.spectral(self.grid.dim)
-        #: time, dissipated energy, work and its absolute value, energy at the start; the step that
-        #: error control takes next, the latest step, the number of steps
-        self.clock = np.zeros(8)
-        self.courant_rate = self.kinetic = 0.0
+        time = case.time
+        control = Control(
+            time.control,
+            time.courant,
+            time.tolerance,
+            case.pair.embedded_order or 1,
+            viscous_limit(case),
+        )
+        self.march = March(self.flow, self.stepper, control, ranks, self.u_hat, self.flow.force)
+        #: Largest Σ|u|/h of the latest frame [1/s].
+        self.courant_rate = 0.0
         self._shells, self._wavenumbers = shells(self.flow)
         self.quantities = self._describe()
 
@@ -208,107 +216,47 @@ class Fluid:
             wanted = 0.5 * self.flow.density * self.grid.volume / self.transform.points * square
             self.u_hat[:] = self.flow.coefficients(u)
             self.flow.project(self.u_hat)
-        self.clock[:] = 0.0
-        self.clock[4] = self.kinetic = self._energies()[0]
-        lost = 1 - self.kinetic / wanted if wanted > 0 else 0.0
-        if lost < UNSAID:
-            return []
-        return [
-            f"start.velocity: {100 * lost:.3g} % of its energy was left out: it is not solenoidal, "
-            "or finer than the grid"
-        ]
+        self.march.begin()
+        lost = 1 - self.march.clock.given / wanted if wanted > 0 else 0.0
+        notes = []
+        if lost >= UNSAID:
+            notes.append(
+                f"start.velocity: {100 * lost:.3g} % of its energy was left out: it is not "
+                "solenoidal, or finer than the grid"
+            )
+        self.courant_rate, time = self.march.courant_rate(), self.case.time
+        number = self.courant_rate * float(time.dt)
+        if time.control == "fixed" and number > 2 * time.courant:
+            notes.append(
+                f"the Courant number is {number:.3g} at the start; "
+                f"time.dt = {time.courant / self.courant_rate:.2g} would make it {time.courant:g}"
+            )
+        return notes
 
     # ---- steps ----
 
     def advance(self, step: int, count: int) -> None:
         """Do `count` steps of dt, or of parts of it as error or Courant number ask for."""
-        dt = float(self.case.time.dt)
-        parts = {"fixed": self._whole, "courant": self._by_courant, "error": self._by_error}
-        take = parts[self.case.time.control]
-        self._watch_courant()
-        for number in range(step, step + count):
-            take(number * dt, dt)
-            self.clock[0] = (number + 1) * dt
-        self.kinetic = self._energies()[0]
-
-    def _whole(self, t: float, dt: float) -> None:
-        self.stepper.step(self.u_hat, t, dt)
-        self._book(dt)
-
-    def _by_courant(self, t: float, dt: float) -> None:
-        done, parts, viscous = 0.0, 1, viscous_limit(self.case)
-        while parts:
-            self.courant_rate = self._courant_rate()
-            left = dt - done
-            most = max(self.courant_rate / self.case.time.courant, 1 / viscous)
-            parts = max(1, math.ceil(left * most - 1e-9))
-            if not math.isfinite(left / parts) or parts > 1 / SMALLEST_PART:
-                self.clock[:] = np.nan
-                return
-            self._whole(t + done, left / parts)
-            done += left / parts
-            parts -= 1
-
-    def _by_error(self, t: float, dt: float) -> None:
-        """Steps whose embedded error is below the tolerance; the next size from the last error."""
-        order = self.case.pair.embedded_order or 1
-        done = 0.0
-        while done < dt * (1 - 1e-12):
-            left = dt - done
-            h = min(self.clock[5] or dt, left)
-            h = left / math.ceil(left / h - 1e-9)
-            scale = 2 * self._energies()[0] / (self.flow.density * self.grid.volume)
-            self.stepper.step(self.u_hat, t + done, h)
-            (square,) = self.ranks.total(np.array([self.stepper.error(h)]))
-            error = math.sqrt(square) / (self.case.time.tolerance * math.sqrt(scale or 1.0))
-            if not math.isfinite(error) or h < SMALLEST_PART * dt:
-                self.clock[:] = np.nan
-                return
-            factor = 0.9 * max(error, 1e-10) ** (-1 / (order + 1))
-            self.clock[5] = h * min(4.0, max(0.2, factor))
-            if error > 1:
-                self.stepper.undo(self.u_hat)
-                continue
-            self._book(h)
-            done += h
-
-    def _book(self, dt: float) -> None:
-        """Add the latest step and the energy spent in it to the account, as all ranks do."""
-        self.clock[6] = dt
-        self.clock[7] += 1
-        spent = self.ranks.total(np.array([self.stepper.dissipated, self.stepper.worked]))
-        self.clock[1] += spent[0]
-        self.clock[2] += spent[1]
-        self.clock[3] += abs(spent[1])
-
-    def _watch_courant(self) -> None:
-        """Remember the Courant number as long as the energy is one that the flow can have."""
-        if self.kinetic <= 2 * (self.clock[4] + self.clock[3]):
-            self.courant_rate = self._courant_rate()
-
-    def _courant_rate(self) -> float:
-        """Largest Σ|u|/h [1/s]."""
-        u = self.flow.velocity(self.u_hat)
-        rate = kernels.largest_courant(u, self.flow.inverse_spacing)
-        return self.ranks.vote(rate if math.isfinite(rate) else math.inf)[0]
-
-    def _energies(self) -> np.ndarray:
-        """Kinetic energy [J] and dissipation [W]."""
-        return self.ranks.total(np.array(self.flow.energies(self.u_hat)))
+        self.march.advance(step, count, float(self.case.time.dt))
 
     def trouble(self) -> str:
         """Why the velocity is no longer finite, or has more energy than it can have."""
-        finite = np.isfinite(self.clock).all() and np.isfinite(self.kinetic)
-        if finite and self.kinetic <= TOO_MUCH * (self.clock[4] + self.clock[3]):
+        march, clock = self.march, self.march.clock
+        finite = np.isfinite(clock.packed).all() and np.isfinite(march.kinetic)
+        # nothing is known to be too much before a force has done its first work
+        grown = 0 < TOO_MUCH * clock.most < march.kinetic
+        if finite and not grown and not march.given_up:
             return ""
         dt, time = float(self.case.time.dt), self.case.time
         line = "the velocity is no longer finite"
-        if finite:
+        if march.given_up:
+            line = f"no step down to a millionth of time.dt keeps {march.given_up}"
+        elif finite:
             line = "the velocity has grown beyond what it started with and forces gave it"
         for name, texts in (("body", self.case.force.body), ("couple", self.case.force.couple)):
             for index, text in enumerate(texts):
-                for t in (self.clock[0] - dt, self.clock[0]):
-                    if problem := cases.undefined(self.case, text, float(t)):
+                for t in (clock.time - dt, clock.time):
+                    if problem := cases.undefined(self.case, text, t):
                         return f"{line}: force.{name}[{index}] {problem}"
         if time.control == "fixed" and math.isfinite(self.courant_rate):
             number = self.courant_rate * dt
@@ -330,14 +278,15 @@ class Fluid:
         wide = 2 if axis == 3 else 1
         return {
             "velocity": Share(view, axis, wide * start, wide * total),
-            "clock": Share(self.clock),
+            "clock": Share(self.march.clock.packed),
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over a saved velocity."""
         self.u_hat.view(np.float64)[:] = state["velocity"]
-        self.clock[:] = state["clock"]
-        self.kinetic = self._energies()[0]
+        self.march.clock = Clock.unpacked(state["clock"])
+        self.march.kinetic, self.march.given_up = self.march.energies()[0], ""
+        self.courant_rate = self.march.courant_rate()
 
     def constants(self) -> dict[str, Share]:
         """Coordinates of the recorded points, and the wavenumbers of the spectrum."""
@@ -358,7 +307,7 @@ class Fluid:
             shares["fluid/u"] = self._field(self.flow.velocity(self.u_hat))
         if "p" in fields:
             p = self.transform.physical(1)
-            self.flow.pressure(self.u_hat, self.clock[0], p)
+            self.flow.pressure(self.u_hat, self.march.clock.time, p)
             shares["fluid/p"] = self._field(p[0])
         if "vorticity" in fields:
             w_hat = self.flow.vorticity_hat(self.u_hat)
@@ -380,23 +329,26 @@ class Fluid:
         return Share(field.astype(dtype, order="C"), axis, -(-start // every), -(-n // every))
 
     def _series(self) -> dict[str, float]:
-        kinetic, dissipation = self._energies()
-        clock, volume = self.clock, self.grid.volume
+        kinetic, dissipation = self.march.energies()
+        clock, volume = self.march.clock, self.grid.volume
         w_hat = self.flow.vorticity_hat(self.u_hat)
         w = w_hat.view(np.float64)
         symbols = self.flow.symbols
         enstrophy = kernels.weighted_sums(w, w, symbols.weight, *symbols.laplacian)[0]
         d = self.transform.physical(1)
         self.flow.divergence(self.u_hat, d)
-        rate = self._courant_rate()
-        scale = max(clock[4], clock[3]) or 1.0
+        rate = self.march.courant_rate()
+        if kinetic <= 2 * clock.most:
+            self.courant_rate = rate
+        scale = max(clock.given, clock.worked_size) or 1.0
+        spent = clock.dissipated - clock.worked
         series = {
             "kinetic_energy": kinetic,
             "dissipation": dissipation,
             "enstrophy": 0.5 * volume * float(self.ranks.total(np.array([enstrophy]))[0]),
             "max_divergence": self.ranks.vote(float(np.abs(d).max(initial=0.0)))[0],
-            "courant": rate * (self.clock[6] or float(self.case.time.dt)),
-            "energy_balance_error": (kinetic + clock[1] - clock[2] - clock[4]) / scale,
+            "courant": rate * (clock.latest_step or float(self.case.time.dt)),
+            "energy_balance_error": (kinetic + spent - clock.given) / scale,
         }
         momentum = self._momentum()
         series["momentum"] = float(np.linalg.norm(momentum))
@@ -416,11 +368,11 @@ class Fluid:
         """Distance from the exact solution in the grid's L2 norm, relative to its size."""
         if self.exact is None:
             return {}
-        t = float(self.clock[0])
+        t = self.march.clock.time
         wanted = self.transform.physical(self.grid.dim)
         self.exact.velocity(t, wanted)
         found = {"velocity_error": self._distance(self.flow.velocity(self.u_hat), wanted)}
-        if getattr(self.exact, "has_pressure", True):
+        if self.exact.has_pressure:
             p, wanted = self.transform.physical(1), self.transform.physical(1)
             self.flow.pressure(self.u_hat, t, p)
             self.exact.pressure(t, wanted[0])
@@ -438,7 +390,7 @@ class Fluid:
         series = run.series
         found = {"max_divergence": float(np.max(series["max_divergence"][:]))}
         if self.case.time.control != "fixed":
-            found["controlled_steps"] = float(self.clock[7])
+            found["controlled_steps"] = self.march.clock.steps
         found["energy_balance_error"] = float(np.abs(series["energy_balance_error"][:]).max())
         for name in ("kinetic_energy", "velocity_error", "pressure_error"):
             if name in series:

@@ -39,8 +39,11 @@ def vorticity_slice(run: Run, frame: int) -> np.ndarray | None:
     plane = u[frame] if u.ndim == 4 else u[frame, :, :, :, u.shape[-1] // 2]
 
     def slope(values: np.ndarray, points: np.ndarray, axis: int) -> np.ndarray:
-        step = points[1] - points[0]
-        return (np.roll(values, -1, axis) - np.roll(values, 1, axis)) / (2 * step)
+        length = run.case["fluid"]["box"][axis]
+        gaps = (np.roll(points, -1) - np.roll(points, 1)) % length
+        gaps = gaps if len(points) > 2 else gaps + length  # both neighbours are the same point
+        change = np.roll(values, -1, axis) - np.roll(values, 1, axis)
+        return change / (gaps[:, None] if axis == 0 else gaps)
 
     return slope(plane[1], x, 0) - slope(plane[0], y, 1)
 
