@@ -104,7 +104,7 @@ def space(context: Context) -> Result:
                 n = 48 if dim == 3 else 64
                 limit = {48: 1e-4, 64: 1e-6}[n]
                 checks.append(Check(f"{name}: error at n = {n}", found[sizes.index(n)], 0.0, limit))
-                before, after = (order(*found[k : k + 2], 2) for k in (0, 1))
+                before, after = order(found[0], found[1], 2), order(found[1], found[2], 2)
                 checks.append(Check(f"{name}: rise of the order", after - before, 3.0, math.inf))
 
     def draw(figure: Any) -> None:

@@ -152,7 +152,7 @@ def test_a_kept_mean_flow_gets_no_work(operators):
     names = ("x", "y", "t")
     formulas = [Formula.parse(text, names) for text in ("0.5", "0")]
     flow.drive(FormulaForce(formulas, [], flow.grid.coordinates(0, 8), flow))
-    x, y = flow.grid.coordinates(0, 8)
+    _, y = flow.grid.coordinates(0, 8)
     u = flow.transform.physical(2)
     u[0] = 1 + np.sin(y)
     u_hat = flow.coefficients(u)

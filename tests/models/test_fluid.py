@@ -297,7 +297,7 @@ def test_a_narrow_jet_that_dt_does_not_see_is_said(tmp_path):
         "run", "taylor-green-2d", "--set", f"start.velocity=['{jet}', '0']", "--set", "exact={}",
         "--set", "time.dt=0.1", "--set", "time.end=0.1", "--out", tmp_path / "run",
     )  # fmt: skip
-    assert "note: the Courant number is 10" in done.stdout
+    assert "note: the Courant number is 96.3 at the start; time.dt = 0.00052 would" in done.stdout
 
 
 def test_scalars_of_a_known_flow(tmp_path):
@@ -325,11 +325,15 @@ def test_scalars_of_a_known_flow(tmp_path):
     np.testing.assert_allclose(run["fluid/spectrum"][0, :3], [2, 0.25, 0], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "n"), [("taylor-green-2d", [12, 10]), ("taylor-green-3d", [8] * 3)]
-)
-def test_pictures_of_a_flow(name, n, tmp_path):
-    changes = {"fluid.n": n, "time.end": 0.2, "output.every": 0.1, "output.fields": ["u"]}
+@pytest.mark.parametrize("dim", [2, 3])
+def test_pictures_of_a_flow(dim, tmp_path):
+    name = f"taylor-green-{dim}d"
+    changes = {
+        "fluid.n": [12, 10, 8][:dim],
+        "time.end": 0.2,
+        "output.every": 0.1,
+        "output.fields": ["u"],
+    }
     changes |= {"time.dt": 0.05, "output.every_point": 3}
     hpcsim.run(name, changes, out=tmp_path / "run", quiet=True)
     assert command("plot", tmp_path / "run").returncode == 0
