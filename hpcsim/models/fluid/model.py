@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from hpcsim.case.schema import Case
 from hpcsim.fluid import kernels
 from hpcsim.fluid.fields import FormulaFlow, FormulaForce, random_velocity, shells, spectrum
 from hpcsim.fluid.grid import Grid
@@ -37,7 +38,7 @@ SAMPLE = 24
 class Fluid:
     """Incompressible Navier-Stokes on slabs; the state is û, all else follows from it."""
 
-    schema = FluidCase
+    schema: ClassVar[type[Case]] = FluidCase
     draw_pictures = staticmethod(pictures.draw_pictures)
     draw_frame = staticmethod(pictures.draw_frame)
 
