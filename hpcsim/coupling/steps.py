@@ -13,33 +13,42 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsim.coupling.immersion import Immersion, spin
+from hpcsim.fluid.navier_stokes import Force
 from hpcsim.rod import rotations
 from hpcsim.rod.rods import Rods
 
 
 class Coupling:
-    """A force on the fluid that is steady within a step, and moves with it."""
+    """The force of rods on the fluid, the same for all of a step, and how it moves the rods.
 
-    steady = True
+    Another force on the fluid (`background`) acts too. `worked`: what the rods have done on the
+    fluid in the steps completed so far [J].
+    """
 
-    def __init__(self, rods: Rods, immersion: Immersion) -> None:
-        self.rods, self.immersion = rods, immersion
+    def __init__(self, rods: Rods, immersion: Immersion, background: Force | None = None) -> None:
+        self.rods, self.immersion, self.background = rods, immersion, background
+        self.steady = background is None or background.steady
+        self.worked = 0.0
         self._r, self._frames = rods.r.copy(), rods.frames.copy()
+        self._departing = self._pending = False
         self._time, self._h = 0.0, 0.0
-        self._pending = False
 
     def begin(self, t: float, h: float) -> None:
         """A step of h from time t begins."""
-        self._time, self._next_h = t, h
+        self._next, self._departing = (t, h), True
 
     def fill(self, t: float, u: np.ndarray, out: np.ndarray) -> None:
-        """The force density of this step, from the velocity at its start."""
-        self.complete(u)
-        self._h = self._next_h
-        self._depart(u)
-        out[:] = 0.0
+        """The force density of this step; the first call gives the velocity at its start."""
+        if self._departing:
+            self.complete(u)
+            self._time, self._h = self._next
+            self._depart(u)
+            self._departing, self._pending = False, True
+        if self.background is None:
+            out[:] = 0.0
+        else:
+            self.background.fill(t, u, out)
         self.immersion.spread(self.rods.force, self.rods.couple, 1.0, out)
-        self._pending = True
 
     def complete(self, u: np.ndarray) -> None:
         """End the step that is under way, if there is one: u is the velocity at its end."""
@@ -54,6 +63,11 @@ class Coupling:
     def _arrive(self, u: np.ndarray) -> None:
         """Move to the end of the step."""
         raise NotImplementedError
+
+    def _work(self, part: float, velocity: np.ndarray, turn: np.ndarray) -> None:
+        """Book the work of forces and couples at these velocities for a part of the step."""
+        power = (self.rods.force * velocity).sum() + (self.rods.couple * turn).sum()
+        self.worked += part * self._h * float(power)
 
     def _move(self, part: float, velocity: np.ndarray, turn: np.ndarray) -> None:
         """From the start of the step, for a part of it."""
@@ -80,7 +94,9 @@ class Midpoint(Coupling):
 
     def _arrive(self, u: np.ndarray) -> None:
         velocity, gradient = self.immersion.interpolate(u)
-        self._move(0.5, velocity + self._start[0], spin(gradient) + self._start[1])
+        twice = velocity + self._start[0], spin(gradient) + self._start[1]
+        self._work(0.5, *twice)
+        self._move(0.5, *twice)
 
 
 class ForwardBackward(Coupling):
@@ -93,7 +109,9 @@ class ForwardBackward(Coupling):
 
     def _arrive(self, u: np.ndarray) -> None:
         velocity, gradient = self.immersion.interpolate(u)
-        self._move(1.0, velocity, spin(gradient))
+        turn = spin(gradient)
+        self._work(1.0, velocity, turn)
+        self._move(1.0, velocity, turn)
 
 
 COUPLINGS: dict[str, type[Coupling]] = {

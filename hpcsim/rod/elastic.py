@@ -29,8 +29,8 @@ from hpcsim.compiled import kernel
 
 
 @kernel
-def staggered(r, frames, h, closing, rest, stiffness, strains, force, couple):
-    """Strains (segment, 6) and node totals of force [N] and couple [N m]; the energy [J].
+def staggered(r, frames, h, closing, rest, stiffness, strains, stresses, force, couple):
+    """Strains and stresses (segment, 6), node totals of force [N] and couple [N m]; energy [J].
 
     r (node, 3), frames (node, 3, 3), h (segment), rest (segment, 6), stiffness (segment, 6, 6).
     There is a segment behind the last node if the rod is closed: as many segments as nodes; it ends
@@ -39,7 +39,7 @@ def staggered(r, frames, h, closing, rest, stiffness, strains, force, couple):
     nodes, segments = len(r), len(h)
     force[:], couple[:] = 0.0, 0.0
     energy = 0.0
-    half, stress = np.empty((3, 3)), np.empty(6)
+    half = np.empty((3, 3))
     for k in range(segments):
         after = k + 1 if k + 1 < nodes else 0
         a, b, length = frames[k], frames[after], h[k]
@@ -73,9 +73,9 @@ def staggered(r, frames, h, closing, rest, stiffness, strains, force, couple):
             total = 0.0
             for j in range(6):
                 total += stiffness[k, i, j] * (strains[k, j] - rest[k, j])
-            stress[i] = total
+            stresses[k, i] = total
             energy += 0.5 * length * total * (strains[k, i] - rest[k, i])
-        l0, l1, l2, m0, m1, m2 = stress
+        l0, l1, l2, m0, m1, m2 = stresses[k]
         k0, k1, k2 = strains[k, 3], strains[k, 4], strains[k, 5]
         # couple of the force about the segment, t × l, in the frame
         p0, p1, p2 = t1 * l2 - t2 * l1, t2 * l0 - t0 * l2, t0 * l1 - t1 * l0

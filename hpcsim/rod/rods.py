@@ -56,7 +56,8 @@ class Rods:
         self.segments = [slice(*pair) for pair in pairwise(segment_ends)]
         count, segments = int(ends[-1]), int(segment_ends[-1])
         self.r, self.frames = np.zeros((count, 3)), np.zeros((count, 3, 3))
-        self.strains, self.rest = np.zeros((segments, 6)), np.zeros((segments, 6))
+        #: By segment, (ε, κ) and (l, m): strain, rest strain, stress.
+        self.strains, self.rest, self.stresses = (np.zeros((segments, 6)) for _ in range(3))
         self.force, self.couple = np.zeros((count, 3)), np.zeros((count, 3))
         #: Elastic energy of each rod at the latest load [J].
         self.energy = np.zeros(len(rods))
@@ -76,7 +77,20 @@ class Rods:
                 self.rest[segments],
                 rod.stiffness,
                 self.strains[segments],
+                self.stresses[segments],
                 self.force[nodes],
                 self.couple[nodes],
             )
         self._rest_known = True
+
+    def activation(self, t: float, h: float) -> float:
+        """Work of the moving rest strain in a step [J]: −Σ h_k (l, m)·(its change)."""
+        work = 0.0
+        for rod, segments in zip(self.rods, self.segments, strict=True):
+            if rod.rest.steady:
+                continue
+            before, after = np.empty((2, len(rod.h), 6))
+            rod.rest.fill(t, before)
+            rod.rest.fill(t + h, after)
+            work -= float(((after - before) * self.stresses[segments]).sum(axis=1) @ rod.h)
+        return work

@@ -14,9 +14,10 @@ def turned(theta, frames):
 
 
 def forces(r, frames, h, rest, stiffness, closing=(0, 0, 0)):
-    strains, force, couple = np.empty_like(rest), np.empty_like(r), np.empty_like(r)
+    strains, stresses = np.empty_like(rest), np.empty_like(rest)
+    force, couple = np.empty_like(r), np.empty_like(r)
     energy = staggered(
-        r, frames, h, np.array(closing, float), rest, stiffness, strains, force, couple
+        r, frames, h, np.array(closing, float), rest, stiffness, strains, stresses, force, couple
     )
     return energy, force, couple, strains
 

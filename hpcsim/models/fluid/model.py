@@ -367,20 +367,24 @@ class Fluid:
         d = self.transform.physical(1)
         self.flow.divergence(self.u_hat, d)
         rate = self._courant_rate()
-        scale = max(clock[4], clock[3]) or 1.0
+        scale, spent = max(clock[4], clock[3]) or 1.0, clock[1] - clock[2]
         series = {
             "kinetic_energy": kinetic,
             "dissipation": dissipation,
             "enstrophy": 0.5 * volume * float(self.ranks.total(np.array([enstrophy]))[0]),
             "max_divergence": self.ranks.vote(float(np.abs(d).max(initial=0.0)))[0],
             "courant": rate * float(self.case.time.dt),
-            "energy_balance_error": (kinetic + clock[1] - clock[2] - clock[4]) / scale,
+            "energy_balance_error": (kinetic + self._stored() + spent - clock[4]) / scale,
         }
         momentum = self._momentum()
         series["momentum"] = float(np.linalg.norm(momentum))
         for name, value in zip(AXES, momentum, strict=False):
             series[f"momentum_{name}"] = float(value)
         return series | self._errors()
+
+    def _stored(self) -> float:
+        """Energy that is not kinetic [J]."""
+        return 0.0
 
     def _momentum(self) -> np.ndarray:
         """ρ V ⟨u⟩ [kg m/s]."""

@@ -66,7 +66,8 @@ class RodInFluid(Fluid):
             (first.dilation,) * self.grid.dim,
             first.gradient,
         )
-        self.coupling = COUPLINGS[case.time.coupling](self.rods, self.immersion)
+        way = COUPLINGS[case.time.coupling]
+        self.coupling = way(self.rods, self.immersion, self.flow.force)
         self.flow.drive(self.coupling)
 
     def _describe(self) -> dict[str, Quantity]:
@@ -87,7 +88,7 @@ class RodInFluid(Fluid):
         """Flow and rods at their start."""
         super().begin()
         self.rods.load(0.0)
-        self.clock[4] += self.rods.energy.sum()
+        self.clock[4] += self._stored()
 
     # ---- steps ----
 
@@ -95,12 +96,33 @@ class RodInFluid(Fluid):
         """Do `count` steps and complete the last one."""
         super().advance(step, count)
         self.coupling.complete(self.flow.velocity(self.u_hat))
+        self._book_rods()
         self.rods.load(float(self.clock[0]))
 
     def _whole(self, t: float, dt: float) -> None:
         self.coupling.begin(t, dt)
         self.flow.forget_force()
         super()._whole(t, dt)
+        activation = self.rods.activation(t, dt)
+        self.clock[2] += activation
+        self.clock[3] += abs(activation)
+
+    def _book(self) -> None:
+        """As the flow does, but the work of the rods is no work from outside."""
+        if self.coupling.background is None:
+            self.stepper.worked = 0.0
+        super()._book()
+        self._book_rods()
+
+    def _book_rods(self) -> None:
+        """Take what the rods did on the fluid out of the work of all forces."""
+        if self.coupling.background is not None:
+            self.clock[2] -= self.coupling.worked
+        self.coupling.worked = 0.0
+
+    def _stored(self) -> float:
+        """Elastic energy [J]."""
+        return float(self.rods.energy.sum())
 
     # ---- output ----
 
@@ -134,8 +156,7 @@ class RodInFluid(Fluid):
         }
 
     def _series(self) -> dict[str, float]:
-        series, elastic = super()._series(), float(self.rods.energy.sum())
-        return series | {"elastic_energy": elastic}
+        return super()._series() | {"elastic_energy": self._stored()}
 
     def figures(self, run: Run) -> dict[str, float]:
         """Those of the flow, and the elastic energy at start and end."""
