@@ -45,6 +45,7 @@ def rows_of(part: BaseModel) -> Table:
         rows.add(row, toml_item(values[row]))
         rows.add(tomlkit.nl())
     for row, value in (part.model_extra or {}).items():
+        rows.add(tomlkit.comment("yours"))
         rows.add(row, toml_item(value))
     return rows
 
