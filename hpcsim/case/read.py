@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -28,6 +28,12 @@ class Source:
     file: str
     said: dict[tuple[str, ...], str]
     written: frozenset[str]  # tables that the file itself has
+
+    def as_written(self, location: Sequence[str | int]) -> tuple[str | int, ...]:
+        """A location without the 0 of a list that was written as one table."""
+        table, *rest = location
+        single = isinstance(self.tables.get(str(table)), dict) and str(rest[:1]) in ("[0]", "['0']")
+        return (table, *rest[single:])
 
     def place(self, location: Sequence[str | int]) -> str:
         """The file or option that set the key at `location`."""
@@ -177,7 +183,12 @@ def check(source: Source) -> Case:
     problems = models.load(model).problems(case)
     if problems:
         raise InputError(
-            *(f"{source.place(dotted.split('.'))}: {dotted}{text}" for dotted, text in problems)
+            *(
+                f"{source.place(location)}: {'.'.join(map(str, location))}{text}"
+                for location, text in (
+                    (source.as_written(dotted.split(".")), text) for dotted, text in problems
+                )
+            )
         )
     return case
 
@@ -200,6 +211,7 @@ def describe(
     source: Source,
 ) -> str:
     """One line: file, key, what was found, what is allowed, nearest name."""
+    location = source.as_written(location)
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     start = f"{source.place(location)}: {key.removeprefix('.')}"
     kind = errors[0]["type"]
@@ -253,6 +265,8 @@ def keys_beside(schema: type[BaseModel], location: Sequence[str | int]) -> list[
         field = getattr(here, "model_fields", {}).get(str(part))
         if field is not None:
             here = field.annotation
+            entries = get_args(here) if get_origin(here) is list else ()
+            here = entries[0] if entries else here
     return list(getattr(here, "model_fields", {}))
 
 

@@ -8,7 +8,7 @@ import annotated_types
 import tomlkit
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from tomlkit.items import InlineTable
+from tomlkit.items import InlineTable, Table
 
 from hpcsim.case.schema import Case
 
@@ -24,18 +24,30 @@ def as_toml(case: Case) -> str:
     """The complete case, a comment for each key: meaning, unit, what is allowed."""
     document = tomlkit.document()
     for name, field in type(case).model_fields.items():
-        part: BaseModel = getattr(case, name)
-        rows = tomlkit.table()
-        values = part.model_dump(mode="json")
-        for row, detail in type(part).model_fields.items():
-            rows.add(tomlkit.comment(comment(detail)))
-            rows.add(row, toml_item(values[row]))
-            rows.add(tomlkit.nl())
-        for row, value in (part.model_extra or {}).items():
-            rows.add(row, toml_item(value))
+        part: BaseModel | list[BaseModel] = getattr(case, name)
         document.add(tomlkit.comment(f"---- {field.description} ----"))
-        document.add(name, rows)
+        if isinstance(part, list) and len(part) > 1:
+            tables = tomlkit.aot()
+            for entry in part:
+                tables.append(rows_of(entry))
+            document.add(name, tables)
+        else:
+            document.add(name, rows_of(part[0] if isinstance(part, list) else part))
     return tomlkit.dumps(document).rstrip() + "\n"
+
+
+def rows_of(part: BaseModel) -> Table:
+    """A table with a comment above each key."""
+    rows = tomlkit.table()
+    values = part.model_dump(mode="json")
+    for row, detail in type(part).model_fields.items():
+        rows.add(tomlkit.comment(comment(detail)))
+        rows.add(row, toml_item(values[row]))
+        rows.add(tomlkit.nl())
+    for row, value in (part.model_extra or {}).items():
+        rows.add(tomlkit.comment("yours"))
+        rows.add(row, toml_item(value))
+    return rows
 
 
 def toml_item(value: Any) -> Any:

@@ -58,7 +58,7 @@ class FormulaForce:
             self._couple_hat = transform.spectral(len(couple))
             self._force_hat = transform.spectral(flow.dim)
 
-    def fill(self, t: float, out: np.ndarray) -> None:
+    def fill(self, t: float, u: np.ndarray, out: np.ndarray) -> None:
         """The force density at time t, (component, x, y, z)."""
         out[:] = 0.0
         if self._couple:

@@ -76,7 +76,7 @@ class RandomFlow:
         """p at time t, (x, y, z)."""
         self._evaluate(PRESSURE, t, out[None])
 
-    def fill(self, t: float, out: np.ndarray) -> None:
+    def fill(self, t: float, u: np.ndarray, out: np.ndarray) -> None:
         """The force density at time t, (component, x, y, z)."""
         self._evaluate(FORCE, t, out)
 

@@ -131,7 +131,7 @@ class March:
         if self._push is None or not self.outside.steady:
             if self._room is None:
                 self._room = self.flow.transform.physical(self.flow.dim)
-            self.outside.fill(t, self._room)
+            self.outside.fill(t, self._room, self._room)
             self._push = self._largest(self._room) / self.flow.density
         return self._push
 

@@ -19,12 +19,12 @@ from hpcsim.fluid.operators import Operators
 
 
 class Force(Protocol):
-    """A body force density [N/m³]; `steady`: does not depend on time."""
+    """A body force density [N/m³]; `steady`: does not change until the flow is told so."""
 
     steady: bool
 
-    def fill(self, t: float, out: np.ndarray) -> None:
-        """Write the force at time t into (component, x, y, z)."""
+    def fill(self, t: float, u: np.ndarray, out: np.ndarray) -> None:
+        """Write the force at time t, where the velocity is u, into (component, x, y, z)."""
         ...
 
 
@@ -74,7 +74,11 @@ class NavierStokes:
         self._force_space = self.transform.physical(self.dim)
         if self.operators.truncated:
             self._force_hat = self.transform.spectral(self.dim)
-        self._force_known = False  # a steady force is evaluated once
+        self.forget_force()
+
+    def forget_force(self) -> None:
+        """A steady force has changed: it is evaluated anew, once."""
+        self._force_known = False
 
     @property
     def dim(self) -> int:
@@ -106,7 +110,7 @@ class NavierStokes:
     def _evaluate_force(self, force: Force, t: float, u: np.ndarray) -> None:
         """The force at time t where it is needed, and its power."""
         if not self._force_known:
-            force.fill(t, self._force_space)
+            force.fill(t, u, self._force_space)
             if self.operators.truncated:
                 self.transform.forward(self._force_space, self._force_hat)
             self._force_known = force.steady

@@ -9,6 +9,7 @@ from typing import Any
 #: name in a case file → "module:class"
 MODELS = {
     "fluid": "hpcsim.models.fluid.model:Fluid",
+    "rod": "hpcsim.models.rod.model:RodInFluid",
     "gyroscope": "hpcsim.models.tops.gyroscope:Gyroscope",
 }
 

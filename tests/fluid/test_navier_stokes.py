@@ -202,7 +202,7 @@ def test_couple_acts_as_half_its_curl(operators):
     points = flow.grid.coordinates(0, n[0])
     force = FormulaForce([], couple, points, flow)
     f = flow.transform.physical(3)
-    force.fill(0.0, f)
+    force.fill(0.0, f, f)
     entry = OPERATORS[operators]
     sx, sy = (
         entry.gradient_symbol(np.array([1]), k, h)[0]
@@ -227,7 +227,7 @@ def test_couple_in_the_plane_is_that_of_space():
         couple = [Formula.parse(one, names) for one in texts]
         force = FormulaForce([], couple, flow.grid.coordinates(0, 12), flow)
         f = flow.transform.physical(flow.dim)
-        force.fill(0.0, f)
+        force.fill(0.0, f, f)
         forces.append(f)
     np.testing.assert_allclose(forces[0][:, :, 0], forces[1][:2, :, :, 0], rtol=0, atol=1e-14)
     assert np.abs(forces[0]).max() > 0.1
@@ -266,7 +266,7 @@ def test_manufactured_force_makes_the_flow_exact():
         u, p, f = np.empty((3, *shape)), np.empty(shape), np.empty((3, *shape))
         made.velocity(t, u)
         made.pressure(t, p)
-        made.fill(t, f)
+        made.fill(t, u, f)
         return u, p, f
 
     t = 0.37

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from hpcsim.case.schema import Case
 from hpcsim.fluid import kernels
 from hpcsim.fluid.clock import Clock
 from hpcsim.fluid.fields import FormulaFlow, FormulaForce, random_velocity, shells, spectrum
@@ -43,7 +44,7 @@ PROCESS_BYTES = 200 << 20
 class Fluid:
     """Incompressible Navier-Stokes on slabs; the state is û, all else follows from it."""
 
-    schema = FluidCase
+    schema: ClassVar[type[Case]] = FluidCase
     size_key = "fluid.n"
     draw_pictures = staticmethod(pictures.draw_pictures)
     draw_frame = staticmethod(pictures.draw_frame)
@@ -150,11 +151,15 @@ class Fluid:
             case.pair.embedded_order or 1,
             viscous_limit(case),
         )
-        self.march = March(self.flow, self.stepper, control, ranks, self.u_hat, self.flow.force)
+        self.march = self._made_march(control)
         #: Largest Σ|u|/h of the latest frame [1/s].
         self.courant_rate = 0.0
         self._shells, self._wavenumbers = shells(self.flow)
         self.quantities = self._describe()
+
+    def _made_march(self, control: Control) -> March:
+        """What takes the flow from step to step."""
+        return March(self.flow, self.stepper, control, self.ranks, self.u_hat, self.flow.force)
 
     def _describe(self) -> dict[str, Quantity]:
         axes = AXES[: self.grid.dim]
@@ -348,13 +353,17 @@ class Fluid:
             "enstrophy": 0.5 * volume * float(self.ranks.total(np.array([enstrophy]))[0]),
             "max_divergence": self.ranks.vote(float(np.abs(d).max(initial=0.0)))[0],
             "courant": rate * (clock.latest_step or float(self.case.time.dt)),
-            "energy_balance_error": (kinetic + spent - clock.given) / scale,
+            "energy_balance_error": (kinetic + self._stored() + spent - clock.given) / scale,
         }
         momentum = self._momentum()
         series["momentum"] = float(np.linalg.norm(momentum))
         for name, value in zip(AXES, momentum, strict=False):
             series[f"momentum_{name}"] = float(value)
         return series | self._errors()
+
+    def _stored(self) -> float:
+        """Energy that is not kinetic [J]."""
+        return 0.0
 
     def _momentum(self) -> np.ndarray:
         """ρ V ⟨u⟩ [kg m/s]."""

@@ -1,0 +1,1 @@
+"""Between rod and fluid: kernels, spreading and interpolation, the coupled step."""

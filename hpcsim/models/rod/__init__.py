@@ -1,0 +1,1 @@
+"""Elastic rods in a flow as a model: case, run, pictures."""

@@ -1,0 +1,206 @@
+"""Rods in a flow, from the case to the frames: the flow's model with a force that moves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hpcsim.coupling.immersion import Immersion
+from hpcsim.coupling.kernels import KERNELS
+from hpcsim.coupling.march import RodMarch
+from hpcsim.coupling.steps import COUPLINGS
+from hpcsim.fluid.march import Control, March
+from hpcsim.formula import Formula
+from hpcsim.models.fluid.model import Fluid
+from hpcsim.models.interface import Quantity
+from hpcsim.models.rod import case as cases
+from hpcsim.models.rod import pictures
+from hpcsim.models.rod.case import RodCase, RodTable
+from hpcsim.parallel.share import Share
+from hpcsim.rod import shapes
+from hpcsim.rod.rods import Rod, Rods
+
+if TYPE_CHECKING:
+    from hpcsim.output.run import Run
+
+
+class RodInFluid(Fluid):
+    """Incompressible flow with elastic rods that move with it."""
+
+    schema = RodCase
+    draw_pictures = staticmethod(pictures.draw_pictures)
+    draw_frame = staticmethod(pictures.draw_frame)
+    case: RodCase
+    march: RodMarch
+
+    # ---- before the run ----
+
+    @classmethod
+    def problems(cls, case: RodCase) -> list[tuple[str, str]]:  # type: ignore[override]
+        """What is wrong between keys."""
+        return cases.problems(case)
+
+    @classmethod
+    def time_limits(cls, case: RodCase) -> dict[str, float]:  # type: ignore[override]
+        """Those of the flow, and the stability of the explicit elastic force."""
+        limits = super().time_limits(case)
+        limits["stability of the elastic force"] = min(elastic_limit(rod, case) for rod in case.rod)
+        return limits
+
+    # ---- set-up ----
+
+    def _made_march(self, control: Control) -> March:
+        """The flow's, with the rods that this makes."""
+        case, flow = self.case, self.flow
+        made = [built(rod, case) for rod in case.rod]
+        self.rods = Rods([rod for rod, _, _ in made])
+        for nodes, (_, r, frames) in zip(self.rods.nodes, made, strict=True):
+            self.rods.r[nodes], self.rods.frames[nodes] = r, frames
+        self._start = self.rods.r.copy(), self.rods.frames.copy()
+        first = case.rod[0]
+        immersion = Immersion(
+            self.grid,
+            (self.transform.start, self.transform.count),
+            self.ranks,
+            len(self.rods.r),
+            KERNELS[first.kernel],
+            (first.dilation,) * self.grid.dim,
+            first.gradient,
+        )
+        outside = flow.force
+        coupling = COUPLINGS[case.time.coupling](self.rods, immersion, outside)
+        flow.drive(coupling)
+        return RodMarch(
+            flow, self.stepper, control, self.ranks, self.u_hat, outside, coupling=coupling
+        )
+
+    def _describe(self) -> dict[str, Quantity]:
+        dim = self.grid.dim
+        angles = ("node", "component") if dim == 3 else ("node",)
+        return super()._describe() | {
+            "series/elastic_energy": Quantity((), "J"),
+            "rod/s": Quantity(("node",), "m"),
+            "rod/start": Quantity(("rod",), "1"),
+            "rod/r": Quantity(("node", "dim"), "m"),
+            "rod/R": Quantity(("node", "dim", "dim"), "1"),
+            "rod/strain": Quantity(("node", "component"), "1"),
+            "rod/curvature": Quantity(angles, "1/m"),
+            "rod/curvature_prescribed": Quantity(angles, "1/m"),
+        }
+
+    def begin(self) -> list[str]:
+        """Flow and rods at their start."""
+        notes = super().begin()
+        self.rods.r[:], self.rods.frames[:] = self._start
+        self.rods.load(0.0)
+        self.march.clock.given += self._stored()
+        return notes
+
+    def _stored(self) -> float:
+        """Elastic energy [J]."""
+        return float(self.rods.energy.sum())
+
+    # ---- output ----
+
+    def state(self) -> dict[str, Share]:
+        """That of the flow, and places and frames of the rods."""
+        self.march.complete()
+        return super().state() | {"r": Share(self.rods.r), "R": Share(self.rods.frames)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a saved state."""
+        super().restore(state)
+        self.rods.r[:], self.rods.frames[:] = state["r"], state["R"]
+        self.rods.load(self.march.clock.time)
+
+    def constants(self) -> dict[str, Share]:
+        """Those of the flow, places along the rods, and the first node of each."""
+        start = np.array([nodes.start for nodes in self.rods.nodes], np.int64)
+        s = np.concatenate([rod.s for rod in self.rods.rods])
+        return super().constants() | {"rod/s": Share(s), "rod/start": Share(start)}
+
+    def frame(self) -> dict[str, Share]:
+        """That of the flow, and the rods; strains are moved from segments to nodes."""
+        self.march.complete()
+        dim, rods = self.grid.dim, self.rods
+        strains, rest = rods.at_nodes(rods.strains), rods.at_nodes(rods.rest)
+        angles = slice(3, 6) if dim == 3 else 5
+        return super().frame() | {
+            "rod/r": Share(rods.r[:, :dim].copy()),
+            "rod/R": Share(rods.frames[:, :dim, :dim].copy()),
+            "rod/strain": Share(strains[:, :dim].copy()),
+            "rod/curvature": Share(strains[:, angles].copy()),
+            "rod/curvature_prescribed": Share(rest[:, angles].copy()),
+        }
+
+    def _series(self) -> dict[str, float]:
+        return super()._series() | {"elastic_energy": self._stored()}
+
+    def figures(self, run: Run) -> dict[str, float]:
+        """Those of the flow, and the elastic energy at start and end."""
+        elastic = run.series["elastic_energy"]
+        return super().figures(run) | {
+            "elastic_energy_initial": float(elastic[0]),
+            "elastic_energy_final": float(elastic[-1]),
+        }
+
+
+class FormulaRest:
+    """A rest strain by formulas of s and t, taken in the middle of the segments."""
+
+    def __init__(self, s: np.ndarray, formulas: dict[int, Formula]) -> None:
+        self._s, self._formulas = s, formulas
+        self._values = np.zeros_like(s)
+        self.steady = not any(formula.depends_on("t") for formula in formulas.values())
+
+    def fill(self, t: float, out: np.ndarray) -> None:
+        """Rest strain (segment, 6) at time t."""
+        out[:] = 0.0
+        for column, formula in self._formulas.items():
+            formula.evaluate(self._values, self._s, t)
+            out[:, column] = self._values
+
+
+def built(table: RodTable, case: RodCase) -> tuple[Rod, np.ndarray, np.ndarray]:
+    """A rod, its places (node, 3) and frames (node, 3, 3) at the start."""
+    dim = case.dim
+    s, h = shapes.arc_length(table.nodes, table.length, table.closed)
+    stretch, bend = three(table.stretch, dim), three(table.bend, 3 if dim == 3 else 1)
+    stiffness = np.broadcast_to(np.diag([*stretch, *bend]), (len(h), 6, 6)).copy()
+    curvature = dict(enumerate(case.rest_formulas(table.rest_curvature), 3 if dim == 3 else 5))
+    strain = dict(enumerate(case.rest_formulas(table.rest_strain)))
+    rod = Rod(s, h, stiffness, FormulaRest(s[: len(h)] + h / 2, curvature | strain))
+    if table.centre:
+        r, d1, d2 = (np.zeros((len(s), 3)) for _ in range(3))
+        for texts, out in ((table.centre, r), (table.d1, d1), (table.d2, d2)):
+            for column, formula in enumerate(case.shape_formulas(texts)):
+                out[:, column] = formula(s)
+        if dim == 2:
+            d2[:, 0], d2[:, 1] = -d1[:, 1], d1[:, 0]
+    else:
+        r, d1, d2 = shapes.SHAPES[table.shape](s, table.length)
+        r[:, :dim] += table.position or np.array(case.fluid.box) / 2
+    return rod, r, shapes.frames_of(d1, d2)
+
+
+def three(value: float | list[float], count: int) -> list[float]:
+    """Stiffness along d1, d2, d3; bending in a plane is about d3 alone."""
+    values = value if isinstance(value, list) else [value] * count
+    return {1: [1.0, 1.0, *values], 2: [*values, 1.0], 3: values}[count]
+
+
+def elastic_limit(rod: RodTable, case: RodCase) -> float:
+    """A step at which the explicit elastic force is stable [s], from the stiffest mode of a node.
+
+    0.8 × 2/ω with ω² = b/(101 ρ h⁴) + a/(136 ρ h⁶) of the 4-point kernel in 3D, h the width of a
+    kernel over 4.
+    """
+    width = KERNELS[rod.kernel].width * rod.dilation / 4
+    h = width * min(length / n for length, n in zip(case.fluid.box, case.fluid.n, strict=True))
+    stretch, bend = (float(np.max(value)) for value in (rod.stretch, rod.bend))
+    power = 4 if case.dim == 3 else 3
+    square = stretch / (101 * h**power) + bend / (136 * h ** (power + 2))
+    return 0.8 / math.sqrt(square / case.fluid.density)

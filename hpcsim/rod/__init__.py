@@ -1,0 +1,1 @@
+"""Geometrically exact rods: rotations, strains, forces and couples."""

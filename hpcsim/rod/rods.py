@@ -1,0 +1,108 @@
+"""The rods of a run: what each is made of, and the joined arrays that hold their state.
+
+Nodes of all rods follow each other on the node axis, segments on the segment axis. Rods live in
+space; in a plane flow they lie in the plane z = 0 and turn about z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from hpcsim.rod.elastic import staggered
+
+
+class Rest(Protocol):
+    """The strain that a rod would like to have."""
+
+    steady: bool
+
+    def fill(self, t: float, out: np.ndarray) -> None:
+        """Rest strain (segment, 6) at time t: stretch and shear, twist and bending [1/m]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A rod: places along it s (node) [m], segments h [m], stiffness (segment, 6, 6), rest strain.
+
+    A closed rod has a segment more, which ends at its first node plus `closing` [m].
+    """
+
+    s: np.ndarray
+    h: np.ndarray
+    stiffness: np.ndarray
+    rest: Rest
+    closing: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the last node is followed by the first."""
+        return len(self.h) == len(self.s)
+
+
+class Rods:
+    """State (places r, frames R), strains, and what the rods exert on the fluid."""
+
+    def __init__(self, rods: Sequence[Rod]) -> None:
+        self.rods = tuple(rods)
+        ends = np.cumsum([0, *(len(rod.s) for rod in rods)])
+        segment_ends = np.cumsum([0, *(len(rod.h) for rod in rods)])
+        self.nodes = [slice(*pair) for pair in pairwise(ends)]
+        self.segments = [slice(*pair) for pair in pairwise(segment_ends)]
+        count, segments = int(ends[-1]), int(segment_ends[-1])
+        self.r, self.frames = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        #: By segment, (ε, κ) and (l, m): strain, rest strain, stress.
+        self.strains, self.rest, self.stresses = (np.zeros((segments, 6)) for _ in range(3))
+        self.force, self.couple = np.zeros((count, 3)), np.zeros((count, 3))
+        #: Elastic energy of each rod at the latest load [J].
+        self.energy = np.zeros(len(rods))
+        self._rest_known = False
+
+    def load(self, t: float) -> None:
+        """Strains, energies, forces [N] and couples [N m] of the present state at time t."""
+        for index, rod in enumerate(self.rods):
+            nodes, segments = self.nodes[index], self.segments[index]
+            if not (self._rest_known and rod.rest.steady):
+                rod.rest.fill(t, self.rest[segments])
+            self.energy[index] = staggered(
+                self.r[nodes],
+                self.frames[nodes],
+                rod.h,
+                np.array(rod.closing),
+                self.rest[segments],
+                rod.stiffness,
+                self.strains[segments],
+                self.stresses[segments],
+                self.force[nodes],
+                self.couple[nodes],
+            )
+        self._rest_known = True
+
+    def at_nodes(self, values: np.ndarray) -> np.ndarray:
+        """Values of segments (segment, …) at nodes: means of both sides, the one side at ends."""
+        found = np.empty((len(self.r), *values.shape[1:]))
+        for rod, nodes, segments in zip(self.rods, self.nodes, self.segments, strict=True):
+            after = values[segments]
+            if rod.closed:
+                found[nodes] = 0.5 * (after + np.roll(after, 1, axis=0))
+            else:
+                padded = np.concatenate([after[:1], after, after[-1:]])
+                found[nodes] = 0.5 * (padded[:-1] + padded[1:])
+        return found
+
+    def activation(self, t: float, h: float) -> float:
+        """Work of the moving rest strain in a step [J]: −Σ h_k (l, m)·(its change)."""
+        work = 0.0
+        for rod, segments in zip(self.rods, self.segments, strict=True):
+            if rod.rest.steady:
+                continue
+            before, after = np.empty((2, len(rod.h), 6))
+            rod.rest.fill(t, before)
+            rod.rest.fill(t + h, after)
+            work -= float(((after - before) * self.stresses[segments]).sum(axis=1) @ rod.h)
+        return work

@@ -1,0 +1,107 @@
+"""Rods in a flow as runs: energy, ranks, restart, periods of the box, bad input."""
+
+import numpy as np
+import pytest
+
+import hpcsim
+from tests.launch import contents, messages
+from tests.launch import hpcsim as command
+
+SMALL = {
+    "fluid.n": [16, 16, 16],
+    "rod.nodes": 13,
+    "time.dt": 0.05,
+    "time.end": 1.0,
+    "output.every": 0.25,
+    "fluid.reproducible": True,
+}
+
+
+def options(changes):
+    return [part for key, value in changes.items() for part in ("--set", f"{key}={written(value)}")]
+
+
+def written(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_energy_is_accounted_for_to_second_order(tmp_path):
+    """E + K + D stays: the error falls with dt² for the midpoint."""
+    errors = []
+    for name, dt in (("coarse", 0.05), ("fine", 0.025)):
+        run = hpcsim.run("twisted-rod", SMALL | {"time.dt": dt}, out=tmp_path / name, quiet=True)
+        errors.append(run.summary["figures"]["energy_balance_error"])
+        total = run.series["elastic_energy"][:] + run.series["kinetic_energy"][:]
+        assert (np.diff(total) < 0).all()
+    assert errors[1] < 2e-3
+    assert np.log2(errors[0] / errors[1]) > 1.7
+
+
+def test_equal_on_any_number_of_ranks(tmp_path):
+    """Rounding only: 1e-9 of the rod's length after 20 steps, which grow what differs by 1e-16."""
+    for ranks in (1, 2, 3, 4):
+        done = command(
+            "run", "twisted-rod", *options(SMALL), "--out", tmp_path / str(ranks), ranks=ranks
+        )
+        assert done.returncode == 0, done.stderr
+    alone = hpcsim.open_run(tmp_path / "1")
+    moved = np.abs(alone["rod/r"][-1] - alone["rod/r"][0]).max()
+    assert moved > 1e-5
+    for ranks in (2, 3, 4):
+        other = hpcsim.open_run(tmp_path / str(ranks))
+        for name in ("rod/r", "rod/R"):
+            difference = np.abs(other[name][:] - alone[name][:]).max()
+            assert difference < 1e-9 * (0.05 if name == "rod/r" else 1.0)
+
+
+def test_restart_gives_the_same_bits(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    run = ["run", "twisted-rod", *options(SMALL)]
+    assert command(*run, "--out", whole, ranks=2).returncode == 0
+    assert command(*run, "--set", "time.end=0.5", "--out", cut, ranks=2).returncode == 0
+    again = ["run", "twisted-rod", "--restart", "--set", "time.end=1.0", "--out", cut]
+    done = command(*again, ranks=2)
+    assert done.returncode == 0, done.stderr
+    assert contents(cut / "output.h5") == contents(whole / "output.h5")
+
+
+def test_a_rod_across_the_boundary_is_the_same(tmp_path):
+    """The rod shifted by grid points so that it lies across the boundary: the same to rounding."""
+    found = []
+    for name, z in (("inside", 0.05), ("across", 0.1)):
+        centre = ["0.05", "0.05", f"{z} + (1 + eps)*(s - 0.025)"]
+        changes = SMALL | {"rod.centre": centre}
+        run = hpcsim.run("twisted-rod", changes, out=tmp_path / name, quiet=True)
+        found.append(run["rod/r"][-1] - [0, 0, z])
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-12)
+
+
+def test_momentum_of_the_box_stays(tmp_path):
+    """A free rod exerts no net force, even where the mean flow may be driven."""
+    changes = SMALL | {"fluid.mean_flow": "driven"}
+    run = hpcsim.run("twisted-rod", changes, out=tmp_path / "run", quiet=True)
+    speed = np.sqrt(2 * run.series["kinetic_energy"][-1] / (1000 * 0.1**3))
+    assert np.abs(run.series["momentum"][:]).max() < 1e-12 * 1000 * 0.1**3 * speed
+
+
+BAD = {
+    "list": ({"rod.bend": [1e-10, 1e-10]}, "rod.bend has 2 entries: must be 3 in 3D"),
+    "formula": (
+        {"rod.rest_curvature": ["tua", "0", "0"]},
+        "rod.rest_curvature[0] = 'tua': column 1: unknown name 'tua'; did you mean tau?",
+    ),
+    "kernel": ({"rod.kernel": "s7"}, "rod.kernel = 's7': must be one of s3, s4"),
+    "kernel wider than the box": ({"rod.dilation": 4}, "reaches 18 points, but fluid.n[0] = 16"),
+    "misspelt": ({"rod.nods": 3}, "rod.nods: unknown key; did you mean nodes?"),
+    "stiffness": ({"rod.stretch": -1.0}, "rod.stretch = -1"),
+    "ring": ({"rod.centre": [], "rod.d1": [], "rod.d2": [], "rod.shape": "ring"}, "closed = true"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_is_one_clear_line(kind, tmp_path):
+    changes, expected = BAD[kind]
+    parts = options({"fluid.n": [16, 16, 16]} | changes)
+    done = command("run", "twisted-rod", *parts, "--out", tmp_path / "run")
+    assert done.returncode == 2, done.stdout
+    assert any(expected in line for line in messages(done)), messages(done)
