@@ -14,7 +14,6 @@ import numpy as np
 
 from hpcsim.coupling.immersion import Immersion, spin
 from hpcsim.fluid.navier_stokes import Force
-from hpcsim.rod import rotations
 from hpcsim.rod.rods import Rods
 
 
@@ -71,9 +70,8 @@ class Coupling:
 
     def _move(self, part: float, velocity: np.ndarray, turn: np.ndarray) -> None:
         """From the start of the step, for a part of it."""
-        np.multiply(velocity, part * self._h, out=self.rods.r)
-        self.rods.r += self._r
-        rotations.turn(part * self._h * turn, self._frames, self.rods.frames)
+        span = part * self._h
+        self.rods.move(self._r, self._frames, span * velocity, span * turn)
 
     def _remember(self) -> None:
         self._r[:], self._frames[:] = self.rods.r, self.rods.frames

@@ -23,6 +23,7 @@ import math
 import numpy as np
 
 from hpcsim.compiled import kernel
+from hpcsim.rod import rotations
 
 # ruff: noqa: ANN001, ANN201
 # mypy: disallow-untyped-defs=False
@@ -93,3 +94,15 @@ def staggered(r, frames, h, closing, rest, stiffness, strains, stresses, force, 
             couple[k, i] += lever + n
             couple[after, i] += lever - n
     return energy
+
+
+def turn_nodes(
+    r: np.ndarray,
+    closing: np.ndarray,
+    segments: int,
+    turn: np.ndarray,
+    start: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Frames of nodes turned from `start`; the places do not matter."""
+    rotations.turn(turn, start, out)

@@ -6,14 +6,16 @@ space; in a plane flow they lie in the plane z = 0 and turn about z.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from hpcsim.rod.elastic import staggered
+from hpcsim.rod import shapes
+from hpcsim.rod.elastic import staggered, turn_nodes
+from hpcsim.rod.tangent import bent_by_forces, carry
 
 
 class Rest(Protocol):
@@ -27,6 +29,25 @@ class Rest(Protocol):
 
 
 @dataclass(frozen=True)
+class Mechanics:
+    """How a rod bends: its loads, and how its frames follow. Frames are those of nodes or segments.
+
+    `nodal`: curvatures are those of nodes between segments, not of segments.
+    """
+
+    load: Callable[..., float]
+    follow: Callable[..., None]
+    nodal: bool
+
+
+#: By `rod.bending`: couples spread to the fluid, or forces and frames along the tangent.
+MECHANICS = {
+    "couple": Mechanics(staggered, turn_nodes, nodal=False),
+    "force": Mechanics(bent_by_forces, carry, nodal=True),
+}
+
+
+@dataclass(frozen=True)
 class Rod:
     """A rod: places along it s (node) [m], segments h [m], stiffness (segment, 6, 6), rest strain.
 
@@ -37,7 +58,8 @@ class Rod:
     h: np.ndarray
     stiffness: np.ndarray
     rest: Rest
-    closing: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    mechanics: Mechanics
+    closing: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     @property
     def closed(self) -> bool:
@@ -69,11 +91,11 @@ class Rods:
             nodes, segments = self.nodes[index], self.segments[index]
             if not (self._rest_known and rod.rest.steady):
                 rod.rest.fill(t, self.rest[segments])
-            self.energy[index] = staggered(
+            self.energy[index] = rod.mechanics.load(
                 self.r[nodes],
                 self.frames[nodes],
                 rod.h,
-                np.array(rod.closing),
+                rod.closing,
                 self.rest[segments],
                 rod.stiffness,
                 self.strains[segments],
@@ -83,16 +105,42 @@ class Rods:
             )
         self._rest_known = True
 
-    def at_nodes(self, values: np.ndarray) -> np.ndarray:
-        """Values of segments (segment, …) at nodes: means of both sides, the one side at ends."""
-        found = np.empty((len(self.r), *values.shape[1:]))
+    def move(self, r: np.ndarray, frames: np.ndarray, way: np.ndarray, turn: np.ndarray) -> None:
+        """Go from some places and frames by a way [m] and a turn [rad] of each node."""
+        np.add(r, way, out=self.r)
+        for rod, nodes in zip(self.rods, self.nodes, strict=True):
+            rod.mechanics.follow(
+                self.r[nodes],
+                rod.closing,
+                len(rod.h),
+                turn[nodes],
+                frames[nodes],
+                self.frames[nodes],
+            )
+
+    # ---- for output ----
+
+    def at_nodes(self, strains: np.ndarray) -> np.ndarray:
+        """Strains (segment, 6) at nodes: means of both sides of what belongs to segments."""
+        found = np.empty((len(self.r), 6))
         for rod, nodes, segments in zip(self.rods, self.nodes, self.segments, strict=True):
-            after = values[segments]
-            if rod.closed:
-                found[nodes] = 0.5 * (after + np.roll(after, 1, axis=0))
-            else:
-                padded = np.concatenate([after[:1], after, after[-1:]])
-                found[nodes] = 0.5 * (padded[:-1] + padded[1:])
+            found[nodes] = means(strains[segments], rod.closed)
+            if rod.mechanics.nodal:
+                curvature = strains[segments, 3:]
+                if rod.closed:
+                    found[nodes, 3:] = np.roll(curvature, 1, axis=0)
+                else:
+                    inner = curvature[:-1]
+                    found[nodes, 3:] = np.concatenate([inner[:1], inner, inner[-1:]])
+        return found
+
+    def node_frames(self) -> np.ndarray:
+        """Frames at nodes (node, 3, 3): those of segments are averaged."""
+        found = self.frames.copy()
+        for rod, nodes in zip(self.rods, self.nodes, strict=True):
+            if rod.mechanics.nodal:
+                own = self.frames[nodes][: len(rod.h)]
+                found[nodes] = shapes.nearest_rotations(means(own, rod.closed))
         return found
 
     def activation(self, t: float, h: float) -> float:
@@ -106,3 +154,11 @@ class Rods:
             rod.rest.fill(t + h, after)
             work -= float(((after - before) * self.stresses[segments]).sum(axis=1) @ rod.h)
         return work
+
+
+def means(values: np.ndarray, closed: bool) -> np.ndarray:
+    """Values of segments at nodes: means of both sides, the one side at the ends of an open rod."""
+    if closed:
+        return 0.5 * (values + np.roll(values, 1, axis=0))
+    padded = np.concatenate([values[:1], values, values[-1:]])
+    return 0.5 * (padded[:-1] + padded[1:])

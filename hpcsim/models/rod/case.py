@@ -44,6 +44,9 @@ class RodTable(Table):
     centre: Texts = key([], "centre line at the start, formulas of s", "m")
     d1: Texts = key([], "first director at the start, along the rod, formulas of s")
     d2: Texts = key([], "second director at the start, formulas of s")
+    bending: Literal["couple", "force"] = key(
+        "couple", "bending by couples, or by forces with frames along the tangent (no shear)"
+    )
     kernel: Literal[tuple(KERNELS)] = key("s4", "kernel that spreads the rod over the grid")  # type: ignore[valid-type]
     dilation: int = key(1, "kernel width in units of its own", ge=1, le=64)
     gradient: Literal["indirect", "direct"] = key(

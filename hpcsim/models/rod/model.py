@@ -21,7 +21,7 @@ from hpcsim.models.rod import pictures
 from hpcsim.models.rod.case import RodCase, RodTable
 from hpcsim.parallel.share import Share
 from hpcsim.rod import shapes
-from hpcsim.rod.rods import Rod, Rods
+from hpcsim.rod.rods import MECHANICS, Rod, Rods
 
 if TYPE_CHECKING:
     from hpcsim.output.run import Run
@@ -130,7 +130,7 @@ class RodInFluid(Fluid):
         angles = slice(3, 6) if dim == 3 else 5
         return super().frame() | {
             "rod/r": Share(rods.r[:, :dim].copy()),
-            "rod/R": Share(rods.frames[:, :dim, :dim].copy()),
+            "rod/R": Share(rods.node_frames()[:, :dim, :dim].copy()),
             "rod/strain": Share(strains[:, :dim].copy()),
             "rod/curvature": Share(strains[:, angles].copy()),
             "rod/curvature_prescribed": Share(rest[:, angles].copy()),
@@ -149,18 +149,25 @@ class RodInFluid(Fluid):
 
 
 class FormulaRest:
-    """A rest strain by formulas of s and t, taken in the middle of the segments."""
+    """A rest strain by formulas of s and t, by column, at the places where the strain is."""
 
-    def __init__(self, s: np.ndarray, formulas: dict[int, Formula]) -> None:
-        self._s, self._formulas = s, formulas
-        self._values = np.zeros_like(s)
-        self.steady = not any(formula.depends_on("t") for formula in formulas.values())
+    def __init__(
+        self,
+        strain_s: np.ndarray,
+        strain: dict[int, Formula],
+        curvature_s: np.ndarray,
+        curvature: dict[int, Formula],
+    ) -> None:
+        self._formulas = [(k, formula, strain_s) for k, formula in strain.items()]
+        self._formulas += [(k, formula, curvature_s) for k, formula in curvature.items()]
+        self._values = np.zeros_like(strain_s)
+        self.steady = not any(formula.depends_on("t") for _, formula, _ in self._formulas)
 
     def fill(self, t: float, out: np.ndarray) -> None:
         """Rest strain (segment, 6) at time t."""
         out[:] = 0.0
-        for column, formula in self._formulas.items():
-            formula.evaluate(self._values, self._s, t)
+        for column, formula, s in self._formulas:
+            formula.evaluate(self._values, s, t)
             out[:, column] = self._values
 
 
@@ -172,7 +179,11 @@ def built(table: RodTable, case: RodCase) -> tuple[Rod, np.ndarray, np.ndarray]:
     stiffness = np.broadcast_to(np.diag([*stretch, *bend]), (len(h), 6, 6)).copy()
     curvature = dict(enumerate(case.rest_formulas(table.rest_curvature), 3 if dim == 3 else 5))
     strain = dict(enumerate(case.rest_formulas(table.rest_strain)))
-    rod = Rod(s, h, stiffness, FormulaRest(s[: len(h)] + h / 2, curvature | strain))
+    mechanics = MECHANICS[table.bending]
+    middle = s[: len(h)] + h / 2
+    ends = (s[: len(h)] + h) % table.length if table.closed else s[: len(h)] + h
+    rest = FormulaRest(middle, strain, ends if mechanics.nodal else middle, curvature)
+    rod = Rod(s, h, stiffness, rest, mechanics)
     if table.centre:
         r, d1, d2 = (np.zeros((len(s), 3)) for _ in range(3))
         for texts, out in ((table.centre, r), (table.d1, d1), (table.d2, d2)):
@@ -183,7 +194,12 @@ def built(table: RodTable, case: RodCase) -> tuple[Rod, np.ndarray, np.ndarray]:
     else:
         r, d1, d2 = shapes.SHAPES[table.shape](s, table.length)
         r[:, :dim] += table.position or np.array(case.fluid.box) / 2
-    return rod, r, shapes.frames_of(d1, d2)
+    frames = shapes.frames_of(d1, d2)
+    if mechanics.nodal:  # those of the segments, with d1 along them
+        following = np.roll(frames, -1, axis=0) if table.closed else frames[1:]
+        own = shapes.nearest_rotations(0.5 * (frames[: len(h)] + following))
+        mechanics.follow(r, rod.closing, len(h), np.zeros_like(r), own, frames[: len(h)])
+    return rod, r, frames
 
 
 def three(value: float | list[float], count: int) -> list[float]:
