@@ -12,6 +12,10 @@ STUDIES = {
         "errors of a manufactured flow against step size, by time scheme",
         "hpcsim.verify.fluid:time",
     ),
+    "rod-stiffness": (
+        "stiffest modes of a rod in a fluid, by kernels: what limits dt",
+        "hpcsim.verify.stiffness:study",
+    ),
     "taylor-green": (
         "dissipation of the Taylor-Green vortex at Re 1600",
         "hpcsim.verify.fluid:taylor_green",

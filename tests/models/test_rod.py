@@ -14,6 +14,7 @@ SMALL = {
     "time.end": 1.0,
     "output.every": 0.25,
     "fluid.reproducible": True,
+    "parameters.tau": 250.0,
 }
 
 
@@ -54,9 +55,10 @@ def test_equal_on_any_number_of_ranks(tmp_path):
             assert difference < 1e-9 * (0.05 if name == "rod/r" else 1.0)
 
 
-def test_restart_gives_the_same_bits(tmp_path):
+@pytest.mark.parametrize("bending", ["couple", "force"])
+def test_restart_gives_the_same_bits(bending, tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    run = ["run", "twisted-rod", *options(SMALL)]
+    run = ["run", "twisted-rod", *options(SMALL), "--set", f"rod.bending={bending}"]
     assert command(*run, "--out", whole, ranks=2).returncode == 0
     assert command(*run, "--set", "time.end=0.5", "--out", cut, ranks=2).returncode == 0
     again = ["run", "twisted-rod", "--restart", "--set", "time.end=1.0", "--out", cut]
@@ -82,6 +84,28 @@ def test_momentum_of_the_box_stays(tmp_path):
     run = hpcsim.run("twisted-rod", changes, out=tmp_path / "run", quiet=True)
     speed = np.sqrt(2 * run.series["kinetic_energy"][-1] / (1000 * 0.1**3))
     assert np.abs(run.series["momentum"][:]).max() < 1e-12 * 1000 * 0.1**3 * speed
+
+
+@pytest.mark.parametrize(("bending", "left"), [("couple", 0.5), ("force", 0.05)])
+def test_a_filament_in_the_plane_straightens(bending, left, tmp_path):
+    """It loses its energy, keeps its length, and its frames are rotations of the plane.
+
+    On this coarse grid couples drag a wide blob of fluid along, so it is slower with them.
+    """
+    changes = {"rod.bending": bending, "fluid.n": [32, 32], "rod.nodes": 21, "time.end": 1.0}
+    run = hpcsim.run("filament-2d", changes, out=tmp_path / "run", quiet=True)
+    figures = run.summary["figures"]
+    assert figures["elastic_energy_final"] < left * figures["elastic_energy_initial"]
+    assert figures["energy_balance_error"] < 0.01
+    r, frames = run["rod/r"], run["rod/R"]
+    assert r.shape[2] == 2
+    assert frames.shape[2:] == (2, 2)
+    ends = np.linalg.norm(r[:, -1] - r[:, 0], axis=1)
+    assert ends[-1] > 1.2 * ends[0]
+    lengths = np.linalg.norm(np.diff(r[:], axis=1), axis=2).sum(axis=1)
+    assert np.abs(lengths / lengths[0] - 1).max() < 0.02
+    square = np.einsum("fnij,fnik->fnjk", frames[:], frames[:])
+    np.testing.assert_allclose(square, np.broadcast_to(np.eye(2), square.shape), atol=1e-12)
 
 
 BAD = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from hpcsim.coupling.immersion import Immersion
 from hpcsim.coupling.kernels import KERNELS
+from hpcsim.coupling.limits import largest_step
 from hpcsim.coupling.march import RodMarch
 from hpcsim.coupling.steps import COUPLINGS
 from hpcsim.fluid.march import Control, March
@@ -209,14 +209,9 @@ def three(value: float | list[float], count: int) -> list[float]:
 
 
 def elastic_limit(rod: RodTable, case: RodCase) -> float:
-    """A step at which the explicit elastic force is stable [s], from the stiffest mode of a node.
-
-    0.8 × 2/ω with ω² = b/(101 ρ h⁴) + a/(136 ρ h⁶) of the 4-point kernel in 3D, h the width of a
-    kernel over 4.
-    """
-    width = KERNELS[rod.kernel].width * rod.dilation / 4
-    h = width * min(length / n for length, n in zip(case.fluid.box, case.fluid.n, strict=True))
+    """A step at which the explicit elastic force of a rod is stable [s]."""
+    h = min(length / n for length, n in zip(case.fluid.box, case.fluid.n, strict=True))
     stretch, bend = (float(np.max(value)) for value in (rod.stretch, rod.bend))
-    power = 4 if case.dim == 3 else 3
-    square = stretch / (101 * h**power) + bend / (136 * h ** (power + 2))
-    return 0.8 / math.sqrt(square / case.fluid.density)
+    return largest_step(
+        rod.kernel, rod.bending, case.dim, rod.dilation, h, case.fluid.density, stretch, bend
+    )
