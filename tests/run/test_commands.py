@@ -259,7 +259,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
 
 def test_plain_progress_lines_where_output_is_a_file(tmp_path, monkeypatch):
     """A long run without a terminal tells its progress in whole lines."""
-    long = ["--set", "time.end=4000", "--set", "output.every=1", "--set", "time.wall_limit=9"]
+    long = ["--set", "time.end=4000", "--set", "output.every=1", "--set", "time.wall_limit=15"]
     done = hpcsim("run", "gyroscope", *QUICK, *long, "--out", tmp_path / "run")
     assert done.returncode == 75, done.stderr
     assert "\r" not in done.stdout
