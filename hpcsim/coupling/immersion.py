@@ -93,9 +93,43 @@ class Immersion:
 
     def interpolate(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """U (node, 3) and ∇U (node, 3, 3), ∂_b u_a at [a, b], of a vector field; on all ranks."""
-        interpolate(u, self._n, self._start, self._reach, self._first, self._weights, self._found)
-        found = self.ranks.total(self._found)
-        return found[:, :, 0], found[:, :, 1:]
+        self.find(u, self._found)
+        return split(self.ranks.total(self._found))
+
+    def find(self, u: np.ndarray, found: np.ndarray) -> None:
+        """This rank's part of (u_a, ∂_b u_a) at the nodes, (node, a, 1 + b)."""
+        interpolate(u, self._n, self._start, self._reach, self._first, self._weights, found)
+
+
+class Immersions:
+    """The weights of several rods, (nodes, weights) of each: one exchange for all of them."""
+
+    def __init__(self, parts: Sequence[tuple[slice, Immersion]], ranks: Ranks) -> None:
+        self._parts, self._ranks = tuple(parts), ranks
+        self._found = np.zeros((self._parts[-1][0].stop, 3, 4))
+
+    def place(self, r: np.ndarray) -> None:
+        """Compute the weights of all nodes at r, (node, 3) [m]."""
+        for nodes, immersion in self._parts:
+            immersion.place(r[nodes])
+
+    def spread(
+        self, force: np.ndarray, couple: np.ndarray, factor: float, field: np.ndarray
+    ) -> None:
+        """Add the density of factor × (forces [N], couples [N m]), (node, 3), to a vector field."""
+        for nodes, immersion in self._parts:
+            immersion.spread(force[nodes], couple[nodes], factor, field)
+
+    def interpolate(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """U (node, 3) and ∇U (node, 3, 3), ∂_b u_a at [a, b], of a vector field; on all ranks."""
+        for nodes, immersion in self._parts:
+            immersion.find(u, self._found[nodes])
+        return split(self._ranks.total(self._found))
+
+
+def split(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Velocity (node, 3) and its gradient (node, 3, 3)."""
+    return found[:, :, 0], found[:, :, 1:]
 
 
 def spin(gradient: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcsim.coupling.immersion import Immersion, spin
+from hpcsim.coupling.immersion import Immersion, Immersions, spin
 from hpcsim.fluid.navier_stokes import Force
 from hpcsim.rod.rods import Rods
 
@@ -24,7 +24,9 @@ class Coupling:
     fluid in the steps completed so far [J]; `pending`: a step of theirs is not completed.
     """
 
-    def __init__(self, rods: Rods, immersion: Immersion, background: Force | None = None) -> None:
+    def __init__(
+        self, rods: Rods, immersion: Immersion | Immersions, background: Force | None = None
+    ) -> None:
         self.rods, self.immersion, self.background = rods, immersion, background
         self.steady = background is None or background.steady
         self.worked = 0.0

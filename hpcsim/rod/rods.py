@@ -120,6 +120,22 @@ class Rods:
 
     # ---- for output ----
 
+    def noise_ratio(self, index: int) -> float:
+        """Share of the upper third of modes in Σ e², e the curvature less that at rest.
+
+        Modes are those of the orthonormal DCT-II along a rod, where its curvature is computed.
+        """
+        rod, segments = self.rods[index], self.segments[index]
+        error = (self.strains - self.rest)[segments, 3:]
+        if rod.mechanics.nodal and not rod.closed:
+            error = error[:-1]
+        count = len(error)
+        phases = np.outer(np.arange(count), np.arange(count) + 0.5) * (np.pi / count)
+        square = ((np.cos(phases) @ error) ** 2).sum(axis=1)
+        square[0] *= 0.5  # then all modes have the same norm
+        total = square.sum()
+        return float(square[-(count // 3) :].sum() / total) if total > 0 and count >= 3 else 0.0
+
     def at_nodes(self, strains: np.ndarray) -> np.ndarray:
         """Strains (segment, 6) at nodes: means of both sides of what belongs to segments."""
         found = np.empty((len(self.r), 6))

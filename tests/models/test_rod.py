@@ -86,6 +86,26 @@ def test_momentum_of_the_box_stays(tmp_path):
     assert np.abs(run.series["momentum"][:]).max() < 1e-12 * 1000 * 0.1**3 * speed
 
 
+def test_rods_of_different_kinds_share_a_flow(tmp_path):
+    """Two filaments, far apart, each with its own kernel and way of bending, in one file."""
+    first = {"nodes": 11, "length": 0.3, "bend": 0.002, "stretch": 5.0, "position": [0.25, 0.5]}
+    second = first | {"nodes": 13, "position": [0.75, 0.5], "kernel": "s6", "bending": "force"}
+    bent = [table | {"rest_curvature": ["6*sin(10*s)"]} for table in (first, second)]
+    changes = {"rod": bent, "fluid.n": [32, 32], "time.end": 0.2, "output.every": 0.1}
+    runs = [
+        hpcsim.run("filament-2d", changes, out=tmp_path / "both", quiet=True),
+        hpcsim.run("filament-2d", changes | {"rod": bent[:1]}, out=tmp_path / "one", quiet=True),
+    ]
+    assert runs[0]["rod/start"][:].tolist() == [0, 11]
+    assert runs[0]["rod/r"].shape == (3, 24, 2)
+    figures = runs[0].summary["figures"]
+    assert {"noise_ratio", "noise_ratio_2"} <= set(figures)
+    assert 0 <= figures["noise_ratio_2"] < 0.2
+    alone, together = runs[1]["rod/r"][-1], runs[0]["rod/r"][-1, :11]
+    moved = np.abs(alone - runs[1]["rod/r"][0]).max()
+    assert 0 < np.abs(together - alone).max() < 0.5 * moved  # the other one is felt, but far away
+
+
 @pytest.mark.parametrize(("bending", "left"), [("couple", 0.5), ("force", 0.05)])
 def test_a_filament_in_the_plane_straightens(bending, left, tmp_path):
     """It loses its energy, keeps its length, and its frames are rotations of the plane.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hpcsim.coupling.immersion import Immersion
+from hpcsim.coupling.immersion import Immersion, Immersions
 from hpcsim.coupling.kernels import KERNELS
 from hpcsim.coupling.limits import largest_step
 from hpcsim.coupling.march import RodMarch
@@ -60,16 +60,23 @@ class RodInFluid(Fluid):
         for nodes, (_, r, frames) in zip(self.rods.nodes, made, strict=True):
             self.rods.r[nodes], self.rods.frames[nodes] = r, frames
         self._start = self.rods.r.copy(), self.rods.frames.copy()
-        first = case.rod[0]
-        immersion = Immersion(
-            self.grid,
-            (self.transform.start, self.transform.count),
-            self.ranks,
-            len(self.rods.r),
-            KERNELS[first.kernel],
-            (first.dilation,) * self.grid.dim,
-            first.gradient,
-        )
+        planes = self.transform.start, self.transform.count
+        parts = [
+            (
+                nodes,
+                Immersion(
+                    self.grid,
+                    planes,
+                    self.ranks,
+                    table.nodes,
+                    KERNELS[table.kernel],
+                    (table.dilation,) * self.grid.dim,
+                    table.gradient,
+                ),
+            )
+            for nodes, table in zip(self.rods.nodes, case.rod, strict=True)
+        ]
+        immersion = Immersions(parts, self.ranks)
         outside = flow.force
         coupling = COUPLINGS[case.time.coupling](self.rods, immersion, outside)
         flow.drive(coupling)
@@ -80,16 +87,24 @@ class RodInFluid(Fluid):
     def _describe(self) -> dict[str, Quantity]:
         dim = self.grid.dim
         angles = ("node", "component") if dim == 3 else ("node",)
-        return super()._describe() | {
-            "series/elastic_energy": Quantity((), "J"),
-            "rod/s": Quantity(("node",), "m"),
-            "rod/start": Quantity(("rod",), "1"),
-            "rod/r": Quantity(("node", "dim"), "m"),
-            "rod/R": Quantity(("node", "dim", "dim"), "1"),
-            "rod/strain": Quantity(("node", "component"), "1"),
-            "rod/curvature": Quantity(angles, "1/m"),
-            "rod/curvature_prescribed": Quantity(angles, "1/m"),
+        noise = {
+            f"series/noise_ratio{suffix(index)}": Quantity((), "1")
+            for index in range(len(self.rods.rods))
         }
+        return (
+            super()._describe()
+            | noise
+            | {
+                "series/elastic_energy": Quantity((), "J"),
+                "rod/s": Quantity(("node",), "m"),
+                "rod/start": Quantity(("rod",), "1"),
+                "rod/r": Quantity(("node", "dim"), "m"),
+                "rod/R": Quantity(("node", "dim", "dim"), "1"),
+                "rod/strain": Quantity(("node", "component"), "1"),
+                "rod/curvature": Quantity(angles, "1/m"),
+                "rod/curvature_prescribed": Quantity(angles, "1/m"),
+            }
+        )
 
     def begin(self) -> list[str]:
         """Flow and rods at their start."""
@@ -137,15 +152,35 @@ class RodInFluid(Fluid):
         }
 
     def _series(self) -> dict[str, float]:
-        return super()._series() | {"elastic_energy": self._stored()}
+        noise = {
+            f"noise_ratio{suffix(index)}": self.rods.noise_ratio(index)
+            for index in range(len(self.rods.rods))
+        }
+        return super()._series() | {"elastic_energy": self._stored()} | noise
 
     def figures(self, run: Run) -> dict[str, float]:
         """Those of the flow, and the elastic energy at start and end."""
         elastic = run.series["elastic_energy"]
-        return super().figures(run) | {
-            "elastic_energy_initial": float(elastic[0]),
-            "elastic_energy_final": float(elastic[-1]),
+        late = slice(-max(1, len(elastic) // 10), None)
+        noise = {
+            f"noise_ratio{suffix(index)}": float(
+                run.series[f"noise_ratio{suffix(index)}"][late].max()
+            )
+            for index in range(len(self.rods.rods))
         }
+        return (
+            super().figures(run)
+            | noise
+            | {
+                "elastic_energy_initial": float(elastic[0]),
+                "elastic_energy_final": float(elastic[-1]),
+            }
+        )
+
+
+def suffix(index: int) -> str:
+    """What the names of a rod's figures end with: nothing for the first, _2, _3 for others."""
+    return f"_{index + 1}" if index else ""
 
 
 class FormulaRest:
