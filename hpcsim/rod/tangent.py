@@ -43,6 +43,20 @@ def twist_between(before, after):
     return math.atan2(-sine, cosine)
 
 
+@inlined
+def edge(r, closing, k, out):
+    """Direction of segment k into `out`; its length."""
+    end = k + 1 if k + 1 < len(r) else 0
+    square = 0.0
+    for i in range(3):
+        out[i] = r[end, i] - r[k, i] + (closing[i] if end < k else 0.0)
+        square += out[i] * out[i]
+    length = math.sqrt(square)
+    for i in range(3):
+        out[i] /= length
+    return length
+
+
 @kernel
 def bent_by_forces(r, frames, h, closing, rest, stiffness, strains, stresses, force, couple):
     """Strains and stresses (segment, 6), node totals of force [N] and couple [N m]; energy [J].
@@ -57,47 +71,36 @@ def bent_by_forces(r, frames, h, closing, rest, stiffness, strains, stresses, fo
     energy = 0.0
     e, u = np.empty(3), np.empty(3)
     pull, push = np.empty(3), np.empty(3)
+    length = edge(r, closing, 0, e)
     for k in range(segments):
         end = k + 1 if k + 1 < nodes else 0
-        length = 0.0
-        for i in range(3):
-            e[i] = r[end, i] - r[k, i] + (closing[i] if end < k else 0.0)
-            length += e[i] * e[i]
-        length = math.sqrt(length)
         strains[k, 0] = length / h[k] - 1.0
         stretch = strains[k, 0] - rest[k, 0]
         stresses[k, 0] = stiffness[k, 0, 0] * stretch
         energy += 0.5 * h[k] * stresses[k, 0] * stretch
         for i in range(3):
-            f = stresses[k, 0] * e[i] / length
+            f = stresses[k, 0] * e[i]
             force[k, i] += f
             force[end, i] -= f
         if end == segments and not closed:
             continue
         after = end + 1 if end + 1 < nodes else 0
-        other = 0.0
-        for i in range(3):
-            u[i] = r[after, i] - r[end, i] + (closing[i] if after < end else 0.0)
-            other += u[i] * u[i]
-        other = math.sqrt(other)
+        other = edge(r, closing, end, u)
         before, behind = frames[k], frames[end]
-        dot = 0.0
-        for i in range(3):
-            e[i] /= length
-            u[i] /= other
-            dot += e[i] * u[i]
-        chi = 1.0 + dot
+        inverse = 1.0 / (1.0 + e[0] * u[0] + e[1] * u[1] + e[2] * u[2])
+        back, ahead = 1.0 / length, 1.0 / other
         span = 0.5 * (h[k] + h[end])
-        b0 = 2.0 * (e[1] * u[2] - e[2] * u[1]) / chi
-        b1 = 2.0 * (e[2] * u[0] - e[0] * u[2]) / chi
-        b2 = 2.0 * (e[0] * u[1] - e[1] * u[0]) / chi
-        strains[k, 3] = twist_between(before, behind) / span
+        density = 1.0 / span
+        b0 = 2.0 * inverse * (e[1] * u[2] - e[2] * u[1])
+        b1 = 2.0 * inverse * (e[2] * u[0] - e[0] * u[2])
+        b2 = 2.0 * inverse * (e[0] * u[1] - e[1] * u[0])
+        strains[k, 3] = twist_between(before, behind) * density
         for j in range(1, 3):
-            strains[k, 3 + j] = (
+            strains[k, 3 + j] = (0.5 * density) * (
                 b0 * (before[0, j] + behind[0, j])
                 + b1 * (before[1, j] + behind[1, j])
                 + b2 * (before[2, j] + behind[2, j])
-            ) / (2.0 * span)
+            )
         for i in range(3, 6):
             total = 0.0
             for j in range(3, 6):
@@ -108,22 +111,22 @@ def bent_by_forces(r, frames, h, closing, rest, stiffness, strains, stresses, fo
         # derivatives of l κ by the two edges, frames carried along
         pull[:], push[:] = 0.0, 0.0
         for j in range(1, 3):
-            m, bent = stresses[k, 3 + j], strains[k, 3 + j] * span
-            d0 = (before[0, j] + behind[0, j]) / chi
-            d1 = (before[1, j] + behind[1, j]) / chi
-            d2 = (before[2, j] + behind[2, j]) / chi
-            pull[0] += m * (-bent * (e[0] + u[0]) / chi + (u[1] * d2 - u[2] * d1)) / length
-            pull[1] += m * (-bent * (e[1] + u[1]) / chi + (u[2] * d0 - u[0] * d2)) / length
-            pull[2] += m * (-bent * (e[2] + u[2]) / chi + (u[0] * d1 - u[1] * d0)) / length
-            push[0] += m * (-bent * (e[0] + u[0]) / chi - (e[1] * d2 - e[2] * d1)) / other
-            push[1] += m * (-bent * (e[1] + u[1]) / chi - (e[2] * d0 - e[0] * d2)) / other
-            push[2] += m * (-bent * (e[2] + u[2]) / chi - (e[0] * d1 - e[1] * d0)) / other
-        pull[0] += 0.5 * m1 * b0 / length
-        pull[1] += 0.5 * m1 * b1 / length
-        pull[2] += 0.5 * m1 * b2 / length
-        push[0] += 0.5 * m1 * b0 / other
-        push[1] += 0.5 * m1 * b1 / other
-        push[2] += 0.5 * m1 * b2 / other
+            m, bent = stresses[k, 3 + j], strains[k, 3 + j] * span * inverse
+            d0 = (before[0, j] + behind[0, j]) * inverse
+            d1 = (before[1, j] + behind[1, j]) * inverse
+            d2 = (before[2, j] + behind[2, j]) * inverse
+            pull[0] += m * back * (-bent * (e[0] + u[0]) + (u[1] * d2 - u[2] * d1))
+            pull[1] += m * back * (-bent * (e[1] + u[1]) + (u[2] * d0 - u[0] * d2))
+            pull[2] += m * back * (-bent * (e[2] + u[2]) + (u[0] * d1 - u[1] * d0))
+            push[0] += m * ahead * (-bent * (e[0] + u[0]) - (e[1] * d2 - e[2] * d1))
+            push[1] += m * ahead * (-bent * (e[1] + u[1]) - (e[2] * d0 - e[0] * d2))
+            push[2] += m * ahead * (-bent * (e[2] + u[2]) - (e[0] * d1 - e[1] * d0))
+        pull[0] += 0.5 * m1 * back * b0
+        pull[1] += 0.5 * m1 * back * b1
+        pull[2] += 0.5 * m1 * back * b2
+        push[0] += 0.5 * m1 * ahead * b0
+        push[1] += 0.5 * m1 * ahead * b1
+        push[2] += 0.5 * m1 * ahead * b2
         # E depends on the turn of a segment about its tangent by twist, and by d2, d3 in κ2, κ3
         turn_before, turn_behind = -m1, m1
         for j in range(1, 3):
@@ -148,6 +151,8 @@ def bent_by_forces(r, frames, h, closing, rest, stiffness, strains, stresses, fo
             couple[k, i] -= 0.5 * turn_before * e[i]
             couple[end, i] -= 0.5 * turn_before * e[i] + 0.5 * turn_behind * u[i]
             couple[after, i] -= 0.5 * turn_behind * u[i]
+            e[i] = u[i]
+        length = other
     return energy
 
 
@@ -161,14 +166,10 @@ def carry(r, closing, segments, turn, start, out):
     t, u, axis, moved = np.empty(3), np.empty(3), np.empty(3), np.empty((3, 2))
     for k in range(segments):
         end = k + 1 if k + 1 < nodes else 0
-        length, dot, angle = 0.0, 0.0, 0.0
-        for i in range(3):
-            u[i] = r[end, i] - r[k, i] + (closing[i] if end < k else 0.0)
-            length += u[i] * u[i]
-        length = math.sqrt(length)
+        edge(r, closing, k, u)
+        dot, angle = 0.0, 0.0
         for i in range(3):
             t[i] = start[k, i, 0]
-            u[i] /= length
             dot += t[i] * u[i]
             # about the mean of both tangents: second order
             angle += 0.5 * (turn[k, i] + turn[end, i]) * (t[i] + u[i])
