@@ -10,6 +10,8 @@ is known once the next step begins, so a step of the rods is completed then, or 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from hpcsim.coupling.immersion import Immersion, Immersions, spin
@@ -17,7 +19,7 @@ from hpcsim.fluid.navier_stokes import Force
 from hpcsim.rod.rods import Rods
 
 
-class Coupling:
+class Coupling(ABC):
     """The force of rods on the fluid, the same for all of a step, and how it moves the rods.
 
     Another force on the fluid (`background`) acts too. `worked`: what the rods have done on the
@@ -57,13 +59,13 @@ class Coupling:
             self._arrive(u)
             self.pending = False
 
+    @abstractmethod
     def _depart(self, u: np.ndarray) -> None:
         """Go to where the forces act, and load the rods there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _arrive(self, u: np.ndarray) -> None:
         """Move to the end of the step."""
-        raise NotImplementedError
 
     def _work(self, part: float, velocity: np.ndarray, turn: np.ndarray) -> None:
         """Book the work of forces and couples at these velocities for a part of the step."""
