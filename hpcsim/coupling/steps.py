@@ -67,6 +67,11 @@ class Coupling(ABC):
     def _arrive(self, u: np.ndarray) -> None:
         """Move to the end of the step."""
 
+    def abandon(self) -> None:
+        """Forget a step that is under way: another state is taken over."""
+        self._departing = self.pending = False
+        self.worked = 0.0
+
     def _work(self, part: float, velocity: np.ndarray, turn: np.ndarray) -> None:
         """Book the work of forces and couples at these velocities for a part of the step."""
         power = (self.rods.force * velocity).sum() + (self.rods.couple * turn).sum()

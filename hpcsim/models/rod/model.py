@@ -128,6 +128,7 @@ class RodInFluid(Fluid):
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over a saved state."""
         super().restore(state)
+        self.march.coupling.abandon()
         self.rods.r[:], self.rods.frames[:] = state["r"], state["R"]
         self.rods.load(self.march.clock.time)
 
